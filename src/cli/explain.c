@@ -32,6 +32,7 @@ static bool explain(void *args, int n, const char *const operand[], pl_arena *ar
     (void)n;
     PL_TRY(pl_job_args_open(&a->job, operand[0], arena, &job, err));
     PL_TRY(pl_job_knows(&job, operand[1], arena, err));
+    job.request.told = true;
     PL_TRY(pl_job_find(&job, "auto", arena, &best, err));
     PL_TRY(pl_job_explain(&job, best, operand[1], &o, &out, &note, err));
     if (note) fprintf(stderr, "note: %s\n", note);

@@ -129,6 +129,7 @@ static bool show(void *args, int n, const char *const operand[], pl_arena *arena
     if (a->problem) PL_TRY(pl_output_open(a->problem, arena, &problem, err));
     PL_TRY(pl_job_args_open(&a->job, spec, arena, &j, err));
     j.request.whole = a->json;
+    j.request.told = !a->file;
     const char *ids = a->job.cache.ids;
     if (!(ids ? pl_job_find_cache(&j, ids, a->strategy, arena, &best, err)
               : pl_job_find(&j, a->strategy, arena, &best, err))) {

@@ -30,6 +30,7 @@ static bool compare(void *args, int n, const char *const operand[], pl_arena *ar
     const pl_explain_options o = { (int)a->most, a->json, pl_job_columns() };
     (void)n;
     PL_TRY(pl_job_args_open(&a->job, operand[0], arena, &job, err));
+    job.request.told = true;
     PL_TRY(pl_job_find(&job, "auto", arena, &best, err));
     PL_TRY(pl_job_why_not(&job, best, operand[1], &o, &out, err));
     fputs(pl_text_get(&out), stdout);

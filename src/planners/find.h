@@ -86,6 +86,8 @@ typedef struct pl_plan_request {
                                   if it does not fit the policy says which tensors are made again
                                   or copied to the host. NULL: the search does                   */
     bool whole;                /* so that the program of what is taken has all blocks            */
+    bool told;                 /* the plan is told of, not run or kept: few of its blocks may say
+                                  that it fits, but for a hundredth of its work block            */
     bool sketch;               /* of a layout: its seconds and bytes alone are asked for, so that
                                   the plan may have few of its blocks                            */
     double beat;               /* of auto: seconds that a step has to be below, or there is no use
