@@ -1,9 +1,9 @@
-/* Building and checking. Read pl_add_node(), through which every node comes: attributes, sizes
- * (infer), casts of mixed precision (narrow_inputs), types; then pl_builder_done(), which
- * prunes, and pl_graph_check() at the end, which trusts none of it. */
+/* Building and checking. Read pl_add_node(), through which every node comes: attributes and sizes
+ * (infer.h), casts of mixed precision (narrow_inputs), types; then pl_builder_done(), which prunes,
+ * and pl_graph_check() at the end, which trusts none of it. */
 #include "graph/graph.h"
 
-#include "graph/form.h"
+#include "graph/infer.h"
 #include "graph/op.h"
 
 #include <stdio.h>
@@ -17,259 +17,12 @@ const pl_op *pl_ops_find(const pl_ops *ops, const char *name)
     return NULL;
 }
 
-/* -- attributes -------------------------------------------------------------------------------- */
-
-/* "a=1 b=2,3" -> rows; split at blanks. */
-static bool parse_attrs(pl_builder *b, const char *text, pl_node *node)
-{
-    struct {
-        int n, cap;
-        pl_attr *at;
-    } list = { 0 };
-    while (*(text += strspn(text, " "))) {
-        size_t len = strcspn(text, " ");
-        const char *eq = memchr(text, '=', len);
-        if (!eq)
-            return pl_err_set(&b->err, PL_EINPUT, "'%.*s' is not attribute=value", (int)len, text);
-        for (int i = 0; i < list.n; i++)
-            if (strlen(list.at[i].name) == (size_t)(eq - text) &&
-                !memcmp(list.at[i].name, text, (size_t)(eq - text)))
-                return pl_err_set(&b->err, PL_EINPUT, "attribute '%s' stands twice",
-                                  list.at[i].name);
-        pl_arena *a = b->graph->arena;
-        PL_PUSH(a, &list,
-                ((pl_attr){ pl_arena_span(a, text, (size_t)(eq - text)),
-                            pl_arena_span(a, eq + 1, (size_t)(text + len - eq - 1)) }));
-        text += len;
-    }
-    node->n_attrs = list.n;
-    node->attr = list.at;
-    return true;
-}
-
-/* The row "name=..." of an operator's attrs: its default value, or NULL. */
-static const char *find_default(const pl_op *op, const char *name, size_t *len)
-{
-    size_t n = strlen(name);
-    for (const char *at = op->attrs ? op->attrs : ""; *(at += strspn(at, " "));) {
-        size_t word = strcspn(at, " ");
-        if (word > n && !strncmp(at, name, n) && at[n] == '=') {
-            *len = word - n - 1;
-            return at + n + 1;
-        }
-        at += word;
-    }
-    return NULL;
-}
-
-static const char *find_attr(const pl_node *node, const char *name, size_t *len)
-{
-    for (int i = 0; i < node->n_attrs; i++)
-        if (!strcmp(node->attr[i].name, name)) {
-            *len = strlen(node->attr[i].text);
-            return node->attr[i].text;
-        }
-    return find_default(node->op, name, len);
-}
-
 pl_value *pl_node_value(const pl_node *node, int o)
 {
     return o < node->n_in ? node->in[o] : node->out[o - node->n_in];
 }
 
-double pl_node_real(const pl_node *node, const char *name, int k)
-{
-    size_t len;
-    const char *text = find_attr(node, name, &len), *end = text ? text + len : NULL;
-    if (!text) pl_bug(__FILE__, __LINE__, "%s has no attribute '%s'", node->op->name, name);
-    for (const char *comma; k > 0 && (comma = memchr(text, ',', (size_t)(end - text))); k--)
-        text = comma + 1;
-    return strtod(text, NULL);
-}
-
-int64_t pl_node_int(const pl_node *node, const char *name, int k)
-{
-    double x = pl_node_real(node, name, k);
-    return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (int64_t)x;
-}
-
-bool pl_node_is(const pl_node *node, const char *name, const char *text)
-{
-    size_t len;
-    const char *is = find_attr(node, name, &len);
-    if (!is) pl_bug(__FILE__, __LINE__, "%s has no attribute '%s'", node->op->name, name);
-    return len == strlen(text) && !memcmp(is, text, len);
-}
-
-const char *pl_node_text(const pl_node *node, const char *name)
-{
-    for (int i = 0; i < node->n_attrs; i++)
-        if (!strcmp(node->attr[i].name, name)) return node->attr[i].text;
-    pl_bug(__FILE__, __LINE__, "%s '%s' does not say '%s'", node->op->name, node->name, name);
-}
-
-static bool has_attr(const pl_op *op, const char *name)
-{
-    size_t len;
-    return find_default(op, name, &len) != NULL;
-}
-
-/* Infinite ones too, as masks add. */
-static bool is_number(const char *word)
-{
-    double x;
-    return pl_text_real(word, &x) || !strcmp(word, "inf") || !strcmp(word, "-inf");
-}
-
-/* Is [text, text + len) a list of numbers, "1,0.5"? */
-static bool is_numbers(const char *text, size_t len)
-{
-    for (const char *at = text, *end = text + len;;) {
-        char word[64];
-        size_t n = 0;
-        while (at + n < end && at[n] != ',') n++;
-        if (n >= sizeof word) return false;
-        memcpy(word, at, n);
-        word[n] = 0;
-        if (!is_number(word)) return false;
-        at += n;
-        if (at == end) return true;
-        at++;
-    }
-}
-
-/* An attribute whose default is a number is one. */
-static bool check_attr(const pl_op *op, const pl_attr *a, pl_err *err)
-{
-    size_t len;
-    const char *text = find_default(op, a->name, &len);
-    if (!text)
-        return pl_err_set(err, PL_EINPUT, "unknown attribute '%s' (known: %s)", a->name,
-                          op->attrs ? op->attrs : "none, and the letters of the signature");
-    if (is_numbers(text, len) && !is_numbers(a->text, strlen(a->text)))
-        return pl_err_set(err, PL_EINPUT, "'%s=%s' is not a number", a->name, a->text);
-    return true;
-}
-
-/* Sizes beyond these are mistakes, and below them no product of a size and a step can overflow. */
-static const int64_t max_size = (int64_t)1 << 40, max_step = (int64_t)1 << 20;
-
-/* Known names, numbers where numbers are needed; single letters set the sizes of factors. */
-static bool apply_attrs(const pl_node *node, pl_sig *sig, pl_err *err)
-{
-    for (int i = 0; i < node->n_attrs; i++) {
-        const pl_attr *a = &node->attr[i];
-        int f = a->name[1] ? -1 : pl_sig_find(sig, a->name[0]);
-        if (f < 0) {
-            PL_TRY(check_attr(node->op, a, err));
-            continue;
-        }
-        int64_t *size = &sig->factor[f].size;
-        if (!pl_text_int(a->text, size) || *size < 1 || *size > max_size)
-            return pl_err_set(err, PL_EINPUT, "'%s=%s' is not a positive size", a->name, a->text);
-    }
-    for (int w = 0; w < sig->n_windows; w++) {
-        pl_window *x = &sig->window[w];
-        if (has_attr(node->op, "stride")) x->stride = pl_node_int(node, "stride", w);
-        if (has_attr(node->op, "dilation")) x->dilation = pl_node_int(node, "dilation", w);
-        if (has_attr(node->op, "pad")) x->pad_lo = x->pad_hi = pl_node_int(node, "pad", w);
-        if (x->stride < 1 || x->dilation < 1 || x->pad_lo < 0 || x->stride > max_step ||
-            x->dilation > max_step || x->pad_lo > max_step)
-            return pl_err_set(err, PL_EINPUT, "stride %lld, dilation %lld, pad %lld: out of range",
-                              (long long)x->stride, (long long)x->dilation, (long long)x->pad_lo);
-    }
-    return true;
-}
-
-static void apply_marks(const pl_op *op, pl_sig *sig)
-{
-    for (int f = 0; f < sig->n_factors; f++) {
-        pl_factor *x = &sig->factor[f];
-        x->whole = op->whole && strchr(op->whole, x->letter);
-        x->lookup = op->lookup && strchr(op->lookup, x->letter);
-    }
-}
-
-/* -- types ------------------------------------------------------------------------------------- */
-
-/* Of an operand of n: the last inputs may be missing. */
-static char type_rule(const pl_node *n, int operand)
-{
-    const char *t = n->op->types ? n->op->types : "f";
-    if (!t[1]) return t[0];
-    if (operand >= n->n_in) t = strchr(t, '>') + 1, operand -= n->n_in;
-    for (; *t; t++)
-        if (*t != ',' && *t != '-' && *t != '>' && operand-- == 0) return *t;
-    return '?';
-}
-
-static bool bind_type(const pl_node *node, int i, pl_type bound[128], bool is_bound[128],
-                      pl_err *err)
-{
-    char rule = type_rule(node, i);
-    pl_type t = node->in[i]->type;
-    bool fits = rule == 't' || (rule == 'f' && pl_type_is_float(t)) ||
-                (rule == 'i' && !pl_type_is_float(t)) || (rule == 'F' && t == PL_F32) ||
-                (rule == 'b' && t == PL_U8);
-    if (!fits)
-        return pl_err_set(err, PL_EINPUT, "input %d is %s, wanted %s", i, pl_type_name(t),
-                          rule == 'f'   ? "a float type"
-                          : rule == 'i' ? "an integer type"
-                          : rule == 'b' ? "u8"
-                                        : "f32");
-    if (is_bound[(int)rule] && bound[(int)rule] != t)
-        return pl_err_set(err, PL_EINPUT, "input %d is %s, an earlier input %s: add a cast", i,
-                          pl_type_name(t), pl_type_name(bound[(int)rule]));
-    bound[(int)rule] = t;
-    is_bound[(int)rule] = true;
-    return true;
-}
-
-static bool find_types(const pl_node *node, pl_type out[], pl_err *err)
-{
-    pl_type bound[128] = {
-        ['f'] = PL_F32, ['F'] = PL_F32, ['i'] = PL_I32, ['t'] = PL_F32, ['b'] = PL_U8
-    };
-    bool is_bound[128] = { ['F'] = true };
-    for (int i = 0; i < node->n_in; i++) PL_TRY(bind_type(node, i, bound, is_bound, err));
-    for (int i = 0; i < node->sig->n_out; i++) {
-        char rule = type_rule(node, node->n_in + i);
-        out[i] = bound[(int)rule];
-        if (rule != 'a') continue;
-        size_t len;
-        const char *name = find_attr(node, "to", &len);
-        char text[8] = "";
-        if (len < sizeof text) memcpy(text, name, len);
-        if (!pl_type_find(text, &out[i]))
-            return pl_err_set(err, PL_EINPUT, "unknown type '%.*s'", (int)len, name);
-    }
-    return true;
-}
-
 /* -- nodes ------------------------------------------------------------------------------------- */
-
-/* Fill n->sig and give the shapes of the outputs. */
-static bool infer(pl_arena *arena, pl_node *node, pl_shape shape[], pl_err *err)
-{
-    const pl_shape *in[PL_MAX_OPERANDS];
-    int64_t extent[PL_MAX_WINDOWS] = { 0 };
-    pl_sig *sig = PL_NEW(arena, pl_sig);
-    size_t sig_len = strcspn(node->spec, ";");
-    while (sig_len && node->spec[sig_len - 1] == ' ') sig_len--;
-    const char *text = sig_len ? pl_arena_span(arena, node->spec, sig_len) : node->op->sig;
-    if (!text) return pl_err_set(err, PL_EINPUT, "needs a signature");
-    for (int i = 0; i < node->n_in; i++) in[i] = &node->in[i]->shape;
-    PL_TRY(pl_sig_parse(text, node->n_in, in, sig, err));
-    node->sig = sig;
-    PL_TRY(pl_form_check(node, err));
-    PL_TRY(apply_attrs(node, sig, err));
-    apply_marks(node->op, sig);
-    PL_TRY(pl_sig_solve_inputs(text, sig, in, err));
-    if (node->op->infer) PL_TRY(node->op->infer(node, sig, err));
-    for (int w = 0; w < sig->n_windows; w++)
-        if (has_attr(node->op, "extent")) extent[w] = pl_node_int(node, "extent", w);
-    return pl_sig_solve(text, sig, in, extent, shape, err);
-}
 
 static pl_value *add_value(pl_graph *graph, const char *name, pl_type type, pl_shape shape,
                            pl_role role)
@@ -316,8 +69,8 @@ static bool is_narrowed(const pl_builder *b, const pl_node *node, int i)
 {
     const pl_value *v = node->in[i];
     bool leaf = v->role == PL_INPUT ? v->shape.rank > 0 : v->kind == PL_WEIGHT;
-    return b->compute != PL_F32 && leaf && v->type == PL_F32 && type_rule(node, i) != 'F' &&
-           (node->n_in > 1 || type_rule(node, 1) != 'a');
+    return b->compute != PL_F32 && leaf && v->type == PL_F32 && pl_infer_rule(node, i) != 'F' &&
+           (node->n_in > 1 || pl_infer_rule(node, 1) != 'a');
 }
 
 /* In the letters of the reader, but where a window of it slides: so it may be split as that is. */
@@ -371,10 +124,8 @@ pl_node *pl_add_node(pl_builder *b, const pl_op *op, const char *name, const cha
     }
     pl_shape shape[PL_MAX_OPERANDS];
     pl_type type[PL_MAX_OPERANDS];
-    const char *attrs = strchr(n->spec, ';');
-    if (b->err.code || !parse_attrs(b, attrs ? attrs + 1 : "", n) ||
-        !infer(graph->arena, n, shape, &b->err) || !narrow_inputs(b, n) ||
-        !find_types(n, type, &b->err)) {
+    if (b->err.code || !pl_infer(&b->kinds, graph->arena, n, shape, &b->err) ||
+        !narrow_inputs(b, n) || !pl_infer_types(n, type, &b->err)) {
         pl_err_in(&b->err, "node '%s': %s", n->name, op->name);
         return NULL;
     }
@@ -644,10 +395,10 @@ static bool check_of(const pl_value *value, pl_err *err)
                       what, value->of->name);
 }
 
-static bool check_node(const pl_graph *graph, int i, pl_arena *tmp, pl_err *err)
+static bool check_node(const pl_graph *graph, int i, pl_kinds *kinds, pl_arena *tmp, pl_err *err)
 {
     const pl_node *n = graph->nodes.at[i];
-    pl_node again = *n;
+    pl_node *again = PL_NEW(tmp, pl_node);
     pl_shape shape[PL_MAX_OPERANDS];
     pl_type type[PL_MAX_OPERANDS];
     if (n->id != i) return pl_err_set(err, PL_EINTERNAL, "id %d stands at %d", n->id, i);
@@ -658,8 +409,9 @@ static bool check_node(const pl_graph *graph, int i, pl_arena *tmp, pl_err *err)
     if (n->of && n->of->id >= i)
         return pl_err_set(err, PL_EINTERNAL, "it is of '%s', which comes later", n->of->name);
     PL_TRY(check_phase(n, err));
-    PL_TRY(infer(tmp, &again, shape, err));
-    PL_TRY(find_types(&again, type, err));
+    *again = *n;
+    PL_TRY(pl_infer(kinds, tmp, again, shape, err));
+    PL_TRY(pl_infer_types(again, type, err));
     for (int k = 0; k < n->n_out; k++)
         if (type[k] != n->out[k]->type || !pl_shape_same(&shape[k], &n->out[k]->shape))
             return pl_err_set(err, PL_EINTERNAL, "output %d should be %s", k,
@@ -670,11 +422,12 @@ static bool check_node(const pl_graph *graph, int i, pl_arena *tmp, pl_err *err)
 bool pl_graph_check(const pl_graph *graph, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("graph check");
+    pl_kinds kinds = { 0 };
     bool ok = true;
     for (int i = 0; ok && i < graph->values.n; i++)
         ok = check_name(graph, graph->values.at[i], err);
     for (int i = 0; ok && i < graph->nodes.n; i++)
-        if (!(ok = check_node(graph, i, tmp, err)))
+        if (!(ok = check_node(graph, i, &kinds, tmp, err)))
             pl_err_in(err, "node '%s'", graph->nodes.at[i]->name);
     for (int i = 0; ok && i < graph->values.n; i++) {
         const pl_value *v = graph->values.at[i];

@@ -94,6 +94,13 @@ static inline int64_t pl_graph_runs(const pl_graph *graph, const pl_node *node)
     return node->phase == PL_UPDATE ? 1 : graph->micro;
 }
 
+/* Kinds of nodes that were added so far: infer.h. */
+typedef struct pl_kinds {
+    int n, cap;
+    struct pl_kind *at;
+    pl_map by_hash;
+} pl_kinds;
+
 /* -- building: a sticky error makes every later call do nothing and return NULL ---------------- */
 typedef struct pl_builder {
     pl_graph *graph;
@@ -106,6 +113,7 @@ typedef struct pl_builder {
      * and what changes them stay f32. PL_F32, which is 0: no casts. */
     pl_type compute;
     struct { int n, cap; pl_value **at; } narrow; /* [values] the cast of a leaf, or NULL   */
+    pl_kinds kinds;
 } pl_builder;
 
 /* `arena` will own the graph; ops stays the caller's. */
