@@ -6,7 +6,7 @@
 
 /* -- what is too small ------------------------------------------------------------------------- */
 
-enum { SMALL = 100 }; /* 1 / so many of all bytes */
+enum { SMALL = 1000 }; /* 1 / so many of the largest: the same with any number of equal blocks */
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -15,18 +15,12 @@ static int by_bytes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Leaves the larger of n values, each size in all or none; returns how many. */
+/* Leaves the larger of n values; returns how many. */
 static int drop_small(const pl_value *v[], int n)
 {
-    int64_t all = 0, sum = 0;
     int from = 0;
     qsort(v, (size_t)n, sizeof *v, by_bytes);
-    for (int i = 0; i < n; i++) all += pl_value_bytes(v[i]);
-    for (int i = 0; i < n; i++) {
-        sum += pl_value_bytes(v[i]);
-        const bool last = i + 1 == n || pl_value_bytes(v[i + 1]) > pl_value_bytes(v[i]);
-        if (last && sum <= all / SMALL) from = i + 1;
-    }
+    while (from < n && pl_value_bytes(v[from]) < pl_value_bytes(v[n - 1]) / SMALL) from++;
     for (int i = from; i < n; i++) v[i - from] = v[i];
     return n - from;
 }

@@ -3,8 +3,8 @@
  * activations from their last reader in the forward pass to their first in the backward pass (vDNN,
  * Rhu et al., MICRO 2016).
  *
- * The smallest, which are a hundredth of all together, stay where they are: the start of their
- * copies would take longer than the copies. */
+ * The smallest, below a thousandth of the largest, stay where they are: the start of their copies
+ * would take longer than the copies. */
 #ifndef PL_PLAN_OFFLOAD_H
 #define PL_PLAN_OFFLOAD_H
 #include "graph/fold.h"

@@ -37,6 +37,29 @@ static int64_t hosted(const pl_program *p, pl_state_kind kind)
     return sum;
 }
 
+/* What is too small to move is so whatever the number of layers: few of them tell of many. */
+static void test_any_depth(void **state)
+{
+    static const char *const model =
+        "llama:hidden=64,heads=8,kv=1,ffn=128,vocab=4000,seq=8,batch=2";
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *few = make_micro(pl_arena_fmt(a, "%s,layers=3", model), 1, 1, a),
+                   *many = make_micro(pl_arena_fmt(a, "%s,layers=24", model), 1, 1, a);
+    const pl_plan *p = plan_of(few, "offload=weights", 1, a),
+                  *q = plan_of(many, "offload=weights", 1, a);
+    int hosted = 0, kept = 0;
+    (void)state;
+    for (int i = 0; i < few->values.n; i++) {
+        const pl_value *v = few->values.at[i];
+        if (v->kind != PL_WEIGHT || v->role != PL_STATE) continue;
+        const pl_value *w = pl_graph_find(many, v->name);
+        assert_int_equal(p->stored[v->id].host, q->stored[w->id].host);
+        *(p->stored[v->id].host ? &hosted : &kept) += 1;
+    }
+    assert_true(hosted > 0 && kept > 0);
+    pl_arena_free(a);
+}
+
 /* Nearly all states of a kind move, to the byte; the device has as much less. */
 static void test_states(void **state)
 {
@@ -307,11 +330,11 @@ static void test_kernel_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),       cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_copies),       cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_ahead),        cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_mistakes),     cmocka_unit_test(test_kernel_mistakes),
-        cmocka_unit_test(test_host_kernels),
+        cmocka_unit_test(test_any_depth),       cmocka_unit_test(test_states),
+        cmocka_unit_test(test_activations),     cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_bounds),          cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_lanes),           cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_kernel_mistakes), cmocka_unit_test(test_host_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
