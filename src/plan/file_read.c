@@ -92,8 +92,7 @@ static bool is_version_1(const pl_json *root)
     return !strcmp(pl_json_find(root, "schema")->text, PL_PLAN_SCHEMA_1);
 }
 
-/* Who says nothing has none. */
-/* Of something that a plan seldom has. */
+/* Something that a plan seldom has: where nothing is said it does not. */
 static bool read_true(const reader *r, const pl_json *root, const char *key, bool *is)
 {
     const pl_json *x = pl_json_find(root, key);
