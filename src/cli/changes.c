@@ -72,7 +72,7 @@ void pl_changes_add(const pl_job_args *a, const char *spec, const pl_job *j, pl_
 
 /* -- a strategy does not fit ------------------------------------------------------------------- */
 
-/* What is tried, each alone and in micro-batches. */
+/* What is tried, each alone and in micro-batches, until one alone fits: the next ones do more. */
 static const char *const words[] = { "", "recompute=full", "recompute=full,offload=optimizer",
                                      "recompute=full,offload=all",
                                      "recompute=full,offload=weights,offload=updates" };
@@ -165,6 +165,7 @@ static void try_each(change *x, double limit, const pl_forecast_memory *m, bool 
                       N_WORDS);
         if (is_given(x->strategy, words[i])) continue;
         if (*words[i] && !try_words(x, join(x, words[i], 1), &peak, &states)) continue;
+        if (peak <= limit) break;
         if (splits) try_micro(x, words[i], limit, peak, states);
     }
     if (x->j->graph->nodes.n <= PL_EVICTION_NODES) try_evicted(x);
