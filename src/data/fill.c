@@ -12,12 +12,12 @@ void pl_fill_runs(const pl_port *port,
                   void *part)
 {
     const pl_shape *whole = &port->value->shape;
-    int64_t count = pl_region_count(&port->region), step;
+    int64_t count = pl_region_count(port->region), step;
     if (!count) return; /* a rank may have no rows */
-    int64_t n = pl_region_row(&port->region, whole, &step);
+    int64_t n = pl_region_row(port->region, whole, &step);
 #pragma omp parallel for if (count > SERIAL)
     for (int64_t at = 0; at < count; at += n)
-        put(of, &(pl_fill_run){ at, n, pl_region_global(&port->region, whole, at), step }, part);
+        put(of, &(pl_fill_run){ at, n, pl_region_global(port->region, whole, at), step }, part);
 }
 
 /* -- random numbers ---------------------------------------------------------------------------- */

@@ -399,13 +399,13 @@ static void put_row(const batch *b, const pl_port *port, int64_t at, int64_t n, 
 {
     const pl_shape *whole = &port->value->shape;
     const int64_t size = pl_shape_count(whole) / whole->dim[0],
-                  row = pl_region_global(&port->region, whole, at) / size;
-    int64_t step, run = pl_region_row(&port->region, whole, &step);
+                  row = pl_region_global(port->region, whole, at) / size;
+    int64_t step, run = pl_region_row(port->region, whole, &step);
     pl_arena *tmp = pl_arena_new("pictures");
     const float *x = render_row(b, row, tmp);
     if (run > n) run = n;
     for (int64_t i = 0; i < n; i += run) {
-        const int64_t from = pl_region_global(&port->region, whole, at + i) - row * size;
+        const int64_t from = pl_region_global(port->region, whole, at + i) - row * size;
         PL_ASSERT(from >= 0 && from + (run - 1) * step < size);
         for (int64_t k = 0; k < run; k++)
             pl_type_put(port->value->type, to, at + i + k, (double)x[from + k * step]);
@@ -475,13 +475,13 @@ static wish find_wish(const batch *b)
 static void tell_ahead(const batch *b, const pl_port *port, int64_t number,
                        void (*tell)(pl_ahead *a, int64_t picture))
 {
-    const int64_t n = pl_region_count(&port->region), rows = port->shape.dim[0],
+    const int64_t n = pl_region_count(port->region), rows = port->shape.dim[0],
                   size = pl_shape_count(&port->value->shape) / b->rows;
     batch of = *b;
     of.step = b->step < 0 ? -1 - number : number;
     for (int64_t i = 0; i < rows; i++) {
         const int64_t row =
-            pl_region_global(&port->region, &port->value->shape, i * (n / rows)) / size;
+            pl_region_global(port->region, &port->value->shape, i * (n / rows)) / size;
         tell(b->m->ahead, find_picture(&of, row));
         if (find_share(&of, row) < 1) tell(b->m->ahead, find_picture(&of, find_other(&of, row)));
     }
@@ -489,7 +489,7 @@ static void tell_ahead(const batch *b, const pl_port *port, int64_t number,
 
 static void put_pictures(const batch *b, const pl_port *port, void *to)
 {
-    const int64_t count = pl_region_count(&port->region), rows = port->shape.dim[0];
+    const int64_t count = pl_region_count(port->region), rows = port->shape.dim[0];
     if (b->m->ahead) {
         const wish w = find_wish(b);
         for (int64_t i = w.left_out + 1; i <= w.gone; i++) tell_ahead(b, port, i, pl_ahead_drop);
@@ -503,8 +503,8 @@ static void put_pictures(const batch *b, const pl_port *port, void *to)
 static void put_numbers(const batch *b, const pl_port *port, void *to)
 {
     const pl_value *v = port->value;
-    for (int64_t i = 0, n = pl_region_count(&port->region); i < n; i++) {
-        const int64_t row = pl_region_global(&port->region, &v->shape, i);
+    for (int64_t i = 0, n = pl_region_count(port->region); i < n; i++) {
+        const int64_t row = pl_region_global(port->region, &v->shape, i);
         const bool other = !strcmp(v->name, other_label);
         const double x = !strcmp(v->name, own_share)
                              ? (double)find_share(b, row)
@@ -524,7 +524,7 @@ void pl_images_fill(const pl_data *data, const pl_port *port, uint64_t seed, int
                       .step = step,
                       .n_valid = n_valid,
                       .rows = port->value->shape.dim[0] };
-    if (!pl_region_count(&port->region)) return; /* a rank may have no rows */
+    if (!pl_region_count(port->region)) return; /* a rank may have no rows */
     if (port->value->shape.rank == 4)
         put_pictures(&b, port, to);
     else

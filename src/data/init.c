@@ -137,7 +137,7 @@ static bool fill_copy(const pl_port *port, const pl_init *from, void *data, pl_e
 {
     pl_value master = *port->value;
     pl_port wide = *port;
-    const int64_t n = pl_region_count(&port->region);
+    const int64_t n = pl_region_count(port->region);
     pl_arena *tmp = pl_arena_new("masters");
     float *x = PL_NEW_N(tmp, float, n + 1);
     master.type = PL_F32;

@@ -95,7 +95,7 @@ void pl_data_text_fill(const pl_data *data, const pl_port *port, uint64_t seed, 
     int64_t rows = port->value->shape.dim[0], seq = port->value->shape.dim[1];
     int64_t row = -1, from = 0;
     for (int64_t i = 0, n = pl_shape_count(&port->shape); i < n; i++) {
-        int64_t global = pl_region_global(&port->region, &port->value->shape, i);
+        int64_t global = pl_region_global(port->region, &port->value->shape, i);
         if (global / seq != row) {
             row = global / seq;
             from = row_start(data, seed, step, n_valid, row, rows, seq) + shift;

@@ -1,6 +1,6 @@
 /* Greedy propagation: a node takes the choice that moves the fewest bytes, given where its inputs
- * lie. Read pl_propagate_choose() (all options of one node, axis by axis), then pl_propagate_keep()
- * (what is noted of it). */
+ * lie. Read choose() (all options of one node, axis by axis), which is asked once for all nodes in
+ * the same case (known.h), then pl_propagate_keep() (what is noted of it). */
 #include "layouts/propagate.h"
 
 #include "graph/op.h"
@@ -399,7 +399,8 @@ static search new_search(pl_propagation *f, const pl_node *n, const pl_choice *f
     return s;
 }
 
-void pl_propagate_choose(pl_propagation *f, const pl_node *n, const pl_choice *fixed)
+/* Looks at all options. */
+static pl_choice choose(pl_propagation *f, const pl_node *n, const pl_choice *fixed)
 {
     search s = new_search(f, n, fixed);
     const pl_placement nothing = { 0 };
@@ -416,7 +417,39 @@ void pl_propagate_choose(pl_propagation *f, const pl_node *n, const pl_choice *f
         for (int a = 0; a < f->plan->mesh.n; a++)
             if (fixed->factor[a] == PL_FREE && f->plan->mesh.axis[a].size > 1) try_axis(&s, a);
     }
-    f->plan->choice[n->id] = s.best;
+    return s.best;
+}
+
+/* All that its choice depends on; `target` has room for that of each output. */
+static pl_known_case case_of(const pl_propagation *f, const pl_node *n, const pl_choice *fixed,
+                             pl_placement target[])
+{
+    pl_known_case x = { n, { f->roam, f->digits, f->exchange }, f->wide_sums, *fixed, { { 0 } } };
+    for (int o = 0; o < n->n_in + n->n_out; o++) {
+        const pl_value *v = pl_node_value(n, o);
+        pl_known_operand *y = &x.operand[o];
+        *y = (pl_known_operand){ .type = v->type };
+        while (pl_node_value(n, y->same) != v) y->same++;
+        if (o < n->n_in) {
+            y->open = f->open[v->id], y->state = is_state(v);
+            y->n = f->have[v->id].n, y->at = f->have[v->id].at;
+        } else {
+            y->at = &target[o - n->n_in];
+            y->n = find_target(f, v, &target[o - n->n_in]);
+        }
+    }
+    return x;
+}
+
+void pl_propagate_choose(pl_propagation *f, const pl_node *n, const pl_choice *fixed)
+{
+    pl_placement target[PL_MAX_OPERANDS];
+    const pl_known_case x = case_of(f, n, fixed, target);
+    const uint64_t hash = pl_known_hash(&x, &f->plan->mesh);
+    const pl_choice *known = pl_known_find(&f->known, &x, &f->plan->mesh, hash);
+    const pl_choice chosen = known ? *known : choose(f, n, fixed);
+    if (!known) pl_known_add(&f->known, &x, hash, &chosen, f->arena);
+    f->plan->choice[n->id] = chosen;
 }
 
 /* -- where things lie -------------------------------------------------------------------------- */

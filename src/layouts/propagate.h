@@ -7,6 +7,7 @@
  * of the dimension that is split. */
 #ifndef PL_LAYOUTS_PROPAGATE_H
 #define PL_LAYOUTS_PROPAGATE_H
+#include "layouts/known.h"
 #include "plan/plan.h"
 #include "reshard/reshard.h"
 
@@ -38,6 +39,7 @@ typedef struct pl_propagation {
     const pl_value **state_of; /* [values] the state whose next value it is, or NULL              */
     const pl_value **cast;     /* [values] of states: what is made of it alone (pl_graph_state) for
                                   the forward pass, at the same places as it; or NULL             */
+    pl_known known;    /* what nodes chose                                                        */
     struct { int n, cap; pl_trail *at; } trail; /* for undoing                                    */
     int64_t bytes;     /* that a device has received for what was kept so far                     */
     double cost;       /* of it, in the greedy measure: bytes of memory traffic                   */

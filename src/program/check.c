@@ -275,11 +275,11 @@ static bool check_kernel(checker *c, int i)
 static bool check_port(const checker *c, const pl_port *x, const pl_placement *where)
 {
     pl_region r = pl_region_of(where, c->mesh, &x->value->shape, c->p->rank);
-    bool same = pl_placement_same(&x->where, where) && r.n == x->region.n &&
+    bool same = pl_placement_same(&x->where, where) && r.n == x->region->n &&
                 x->slot.host == where->host && pl_shape_count(&x->shape) == pl_region_count(&r) &&
                 x->bytes == pl_check_part_bytes(c, x->value, where);
     for (int i = 0; same && i < r.n; i++) {
-        const pl_digit *a = &r.digit[i], *b = &x->region.digit[i];
+        const pl_digit *a = &r.digit[i], *b = &x->region->digit[i];
         same = a->dim == b->dim && a->size == b->size && a->unit == b->unit && a->lo == b->lo &&
                a->n == b->n;
     }
@@ -318,7 +318,7 @@ static pl_placement normal(const checker *c, const pl_placement *x, const pl_val
 /* Another stage holds it: here is no byte of it. */
 static bool is_elsewhere(const checker *c, const pl_port *x, const pl_value *v)
 {
-    return !x->bytes && !pl_region_count(&x->region) && c->p->plan->stages &&
+    return !x->bytes && !pl_region_count(x->region) && c->p->plan->stages &&
            !(v && pl_plan_holds(c->p->plan, v, c->p->rank));
 }
 

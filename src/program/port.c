@@ -16,7 +16,7 @@ static void copy_part(const pl_port *p, const void *from, void *to, bool take)
     pl_region whole = pl_region_of(&nowhere, &one, &p->value->shape, 0);
     pl_copy c;
     int64_t size = pl_type_bytes(p->value->type);
-    bool ok = pl_region_copy(take ? &whole : &p->region, take ? &p->region : &whole, size, &c);
+    bool ok = pl_region_copy(take ? &whole : p->region, take ? p->region : &whole, size, &c);
     PL_ASSERT(ok); /* any region is a product of ranges of a whole tensor */
     pl_region_apply(&c, from, to);
 }

@@ -1,36 +1,88 @@
+/* States of a device (pl_store_new), and the order of the lowering (pl_program_lower). */
 #include "program/program.h"
 
 #include "graph/op.h"
 #include "plan/stages.h"
 #include "program/lower.h"
 
+/* -- states ------------------------------------------------------------------------------------ */
+
+/* States of one kind, stored alike: their ports differ in the value and the slot alone. */
+typedef struct alike {
+    pl_placement stored;
+    pl_shape shape;
+    bool held;
+    pl_port port;
+    int64_t room; /* elements of the largest part */
+} alike;
+
+typedef struct kinds {
+    int n, cap;
+    alike *at;
+    pl_map by_hash;
+} kinds;
+
+static alike make_alike(const pl_plan *plan, int rank, const pl_value *v, pl_arena *out)
+{
+    alike x = { .stored = plan->stored[v->id], .shape = v->shape };
+    pl_region *region = PL_NEW(out, pl_region);
+    pl_port *port = &x.port;
+    x.held = pl_plan_holds(plan, v, rank);
+    *region = pl_plan_region(plan, v, rank);
+    port->region = region;
+    port->where = pl_placement_normal(&x.stored, &plan->mesh, &v->shape);
+    port->slot = (pl_slot){ .state = true, .host = port->where.host };
+    port->shape = pl_placement_local(&port->where, &plan->mesh, &v->shape, rank);
+    for (int d = 0; !x.held && d < port->shape.rank; d++) port->shape.dim[d] = 0;
+    x.room = x.held ? pl_placement_room(&port->where, &plan->mesh, &v->shape) : 0;
+    return x;
+}
+
+static const alike *find_alike(kinds *k, const pl_plan *plan, int rank, const pl_value *v,
+                               pl_arena *tmp, pl_arena *out)
+{
+    const pl_placement *stored = &plan->stored[v->id];
+    const bool held = pl_plan_holds(plan, v, rank);
+    uint64_t hash = pl_hash_mix(pl_placement_hash(stored), held);
+    hash = pl_hash_span(hash, v->shape.dim, (size_t)v->shape.rank * sizeof *v->shape.dim);
+    PL_MAP_EACH (&k->by_hash, hash, i) {
+        const alike *x = &k->at[i.value];
+        if (x->held == held && pl_shape_same(&x->shape, &v->shape) &&
+            pl_placement_same(&x->stored, stored))
+            return x;
+    }
+    pl_map_put(&k->by_hash, hash, k->n, tmp);
+    const alike made = make_alike(plan, rank, v, out);
+    PL_PUSH(tmp, k, made);
+    return &k->at[k->n - 1];
+}
+
 pl_store *pl_store_new(const pl_plan *plan, int rank, pl_arena *out)
 {
     const pl_graph *g = plan->graph;
+    pl_arena *tmp = pl_arena_new("kinds of states");
     pl_store *s = PL_NEW(out, pl_store);
+    kinds all = { 0 };
     int n = 0;
     for (int i = 0; i < g->values.n; i++) n += g->values.at[i]->role == PL_STATE;
     s->state = PL_NEW_N(out, pl_port, n + 1);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (v->role != PL_STATE) continue;
+        const alike *like = find_alike(&all, plan, rank, v, tmp, out);
         pl_port *x = &s->state[s->n++];
-        *x = (pl_port){ .value = v };
-        x->where = pl_placement_normal(&plan->stored[i], &plan->mesh, &v->shape);
-        int64_t *end = x->where.host ? &s->host_bytes : &s->bytes;
-        x->slot = (pl_slot){ .state = true, .host = x->where.host, .at = *end };
-        x->shape = pl_placement_local(&x->where, &plan->mesh, &v->shape, rank);
-        x->region = pl_plan_region(plan, v, rank);
-        if (!pl_plan_holds(plan, v, rank)) {
-            for (int d = 0; d < x->shape.rank; d++) x->shape.dim[d] = 0;
-            continue;
-        }
-        int64_t room = pl_placement_room(&x->where, &plan->mesh, &v->shape);
-        x->bytes = room * pl_type_bytes(v->type);
+        int64_t *end = like->port.where.host ? &s->host_bytes : &s->bytes;
+        *x = like->port;
+        x->value = v;
+        x->slot.at = *end;
+        x->bytes = like->room * pl_type_bytes(v->type);
         *end += (x->bytes + PL_WORK_ALIGN - 1) / PL_WORK_ALIGN * PL_WORK_ALIGN;
     }
+    pl_arena_free(tmp);
     return s;
 }
+
+/* -- lowering ---------------------------------------------------------------------------------- */
 
 bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
                       const pl_lower_options *options, pl_arena *out, pl_program **program,

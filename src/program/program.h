@@ -152,7 +152,7 @@ typedef struct pl_port {
     const pl_value *value;
     pl_placement where;
     pl_shape shape;             /* local                                                      */
-    pl_region region;           /* the part's elements in the whole: pl_region_global         */
+    const pl_region *region;    /* the part's elements in the whole: pl_region_global         */
     pl_slot slot;
     int64_t bytes;              /* of memory: those of the largest part of any rank           */
 } pl_port;

@@ -135,7 +135,7 @@ static bool in_order(const pl_placement *part, const pl_placement *others, unsig
         pl_copy c;
         if (!pl_region_meet(&mine, &x, &both) || !pl_region_copy(&mine, &both, 1, &c)) return false;
         if (c.n || c.bytes != block || c.from_at != i * block) return false;
-        if (i > 8 && __builtin_popcount(axes) == 1) i = 2; /* then those between do so as well */
+        if (i > 2 && __builtin_popcount(axes) == 1) i = 2; /* then those between do so as well */
     }
     return true;
 }

@@ -56,17 +56,17 @@ static cached open_state(const pl_plan *plan, const pl_port *port, int rank, con
 {
     cached s = { .port = port, .table = table, .writes = pl_state_is_first(plan, port, rank) };
     const pl_shape *shape = &port->value->shape;
-    const int64_t count = pl_region_count(&port->region), width = shape->dim[1];
+    const int64_t count = pl_region_count(port->region), width = shape->dim[1];
     int64_t n_columns = 1;
-    for (int i = 0; i < port->region.n; i++)
-        if (port->region.digit[i].dim == 1) n_columns *= port->region.digit[i].n;
+    for (int i = 0; i < port->region->n; i++)
+        if (port->region->digit[i].dim == 1) n_columns *= port->region->digit[i].n;
     s.row_at = PL_NEW_N(arena, int64_t, shape->dim[0]);
     for (int64_t i = 0; i < shape->dim[0]; i++) s.row_at[i] = -1;
     if (!count) return s;
     for (int64_t at = 0; at < count; at += n_columns)
-        s.row_at[pl_region_global(&port->region, shape, at) / width] = at;
+        s.row_at[pl_region_global(port->region, shape, at) / width] = at;
     for (int64_t k = 0; k < n_columns; k++) {
-        const int64_t column = pl_region_global(&port->region, shape, k) % width;
+        const int64_t column = pl_region_global(port->region, shape, k) % width;
         columns *last = s.run.n ? &s.run.at[s.run.n - 1] : NULL;
         if (last && last->whole + last->n == column)
             last->n++;

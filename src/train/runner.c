@@ -146,7 +146,8 @@ static void read_ids(void *of, const pl_value *ids, int64_t step, int64_t k, int
     static const pl_mesh one;
     const pl_feed f = feed_of(of, ids->name, step, k);
     pl_port whole = { .value = ids, .shape = ids->shape };
-    whole.region = pl_region_of(&whole.where, &one, &ids->shape, 0);
+    const pl_region region = pl_region_of(&whole.where, &one, &ids->shape, 0);
+    whole.region = &region;
     pl_data_feed(&f, &whole, to);
 }
 

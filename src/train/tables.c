@@ -29,12 +29,12 @@ static bool draw(const pl_value *cache, const pl_init *from, const pl_table *t, 
     v.shape = pl_graph_whole(cache);
     v.rows = 0;
     pl_port port = { .value = &v, .shape = v.shape };
-    const pl_region whole = pl_region_of(&port.where, &one, &v.shape, 0);
+    pl_region some = pl_region_of(&port.where, &one, &v.shape, 0);
+    port.region = &some;
     const int64_t most = PIECE / t->width + 1;
     for (int64_t r = 0; r < t->rows; r += most) {
-        port.region = whole;
-        port.region.digit[0].lo = r;
-        port.region.digit[0].n = t->rows - r < most ? t->rows - r : most;
+        some.digit[0].lo = r;
+        some.digit[0].n = t->rows - r < most ? t->rows - r : most;
         PL_TRY(pl_init_fill(&port, from, t->row + r * t->width, err));
     }
     return true;

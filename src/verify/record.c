@@ -16,8 +16,8 @@ static double difference_of(const pl_verify_tensor *tensor, const pl_port *port,
 {
     double most = 0;
     pl_type whole = tensor->value->type, mine = port->value->type;
-    for (int64_t i = 0, n = pl_region_count(&port->region); i < n; i++) {
-        int64_t at = pl_region_global(&port->region, &port->value->shape, i);
+    for (int64_t i = 0, n = pl_region_count(port->region); i < n; i++) {
+        int64_t at = pl_region_global(port->region, &port->value->shape, i);
         double x = element_difference(pl_type_get(whole, tensor->data, at),
                                       pl_type_get(mine, part, i), tensor->scale);
         if (x > most) most = x;
@@ -72,8 +72,8 @@ void pl_verify_record_whole(const pl_verify_whole *a, const pl_verify_whole *w, 
         }
         const pl_placement whole = { 0 };
         const pl_mesh one = { 0 };
-        const pl_port p = { .value = u->value,
-                            .region = pl_region_of(&whole, &one, &u->value->shape, 0) };
+        const pl_region region = pl_region_of(&whole, &one, &u->value->shape, 0);
+        const pl_port p = { .value = u->value, .region = &region };
         difference[i] = difference_of(t, &p, u->data);
     }
 }

@@ -129,9 +129,8 @@ static void fill_draws(pl_feed *feed, const pl_port *port, const pl_value *draw,
 {
     const pl_placement whole = { 0 };
     const pl_mesh one = { 0 };
-    const pl_port x = { .value = draw,
-                        .shape = draw->shape,
-                        .region = pl_region_of(&whole, &one, &draw->shape, 0) };
+    const pl_region region = pl_region_of(&whole, &one, &draw->shape, 0);
+    const pl_port x = { .value = draw, .shape = draw->shape, .region = &region };
     int64_t bytes = pl_shape_count(&draw->shape) * pl_type_bytes(draw->type);
     PL_ASSERT_CMP(pl_shape_count(&port->value->shape), ==, n * pl_shape_count(&draw->shape));
     for (int64_t k = 0; k < n; k++, feed->draw++, to += bytes) {
@@ -165,7 +164,7 @@ static void fill_inputs(pl_verify_side *side, int which, int64_t step, int64_t k
             pl_data_feed(&f, &port, to);
         else
             fill_draws(&f, &port, draw, draws, to);
-        widen(as.type, v->type, to, pl_region_count(&port.region));
+        widen(as.type, v->type, to, pl_region_count(port.region));
         pl_exec_unmap(side->exec, &p->input[i], PL_WRITE, to);
     }
 }
@@ -255,8 +254,7 @@ static void stir(const pl_verify_side *side, const pl_port *port, void *array)
 {
     const pl_value *known = pl_graph_known(port->value);
     pl_rng r = pl_rng_at(side->stirring, pl_rng_name(known->name));
-    for (int64_t i = 0, n = pl_region_count(&port->region); i < n && known->kind == PL_WEIGHT;
-         i++) {
+    for (int64_t i = 0, n = pl_region_count(port->region); i < n && known->kind == PL_WEIGHT; i++) {
         double x = pl_type_get(port->value->type, array, i), u = pl_rng_uniform(r, (uint64_t)i);
         pl_type_put(port->value->type, array, i, x * (1 + side->stir * (2 * u - 1)));
     }
@@ -276,7 +274,7 @@ static bool set_states(pl_verify_side *side, pl_err *err)
         void *to = pl_exec_map(side->exec, p, PL_WRITE);
         port.value = &as;
         ok = pl_init_fill(&port, &from, to, err);
-        if (ok) widen(as.type, p->value->type, to, pl_region_count(&p->region));
+        if (ok) widen(as.type, p->value->type, to, pl_region_count(p->region));
         if (ok && side->stir > 0) stir(side, p, to);
         pl_exec_unmap(side->exec, p, PL_WRITE, to);
     }

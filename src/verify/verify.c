@@ -160,7 +160,7 @@ static void keep_hashes(runner *r)
     const pl_store *s = r->side.store;
     for (int k = 0; k < s->n; k++) {
         const pl_port *p = &s->state[k];
-        int64_t bytes = pl_region_count(&p->region) * pl_type_bytes(p->value->type);
+        int64_t bytes = pl_region_count(p->region) * pl_type_bytes(p->value->type);
         void *part = pl_exec_map(r->side.exec, p, PL_READ);
         r->mine[r->whole->n + k] = (int64_t)XXH3_64bits(part, (size_t)bytes);
         pl_exec_unmap(r->side.exec, p, PL_READ, part);

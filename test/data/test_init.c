@@ -74,7 +74,7 @@ static void test_odd_parts(void **state)
             p = port_of(&v, cases[k].where, &m, r);
             fill(&p, 1, part);
             pl_port_give(&p, part, built);
-            count += pl_region_count(&p.region);
+            count += pl_region_count(p.region);
         }
         assert_int_equal(count, COUNT);
         assert_memory_equal(whole, built, sizeof whole);

@@ -57,7 +57,8 @@ static inline void feed(eval *e, int classes)
         const pl_placement whole = { 0 };
         const pl_mesh one = { 0 };
         pl_port p = { .value = v, .shape = v->shape };
-        p.region = pl_region_of(&whole, &one, &v->shape, 0);
+        const pl_region region = pl_region_of(&whole, &one, &v->shape, 0);
+        p.region = &region;
         if (v->role == PL_STATE && !pl_init_fill(&p, &(pl_init){ .seed = 1 }, e->at[i], &err))
             fail_msg("%s", err.msg);
         if (v->role == PL_INPUT)

@@ -41,8 +41,8 @@ typedef struct distance {
 
 static void add_distance(distance *d, const pl_port *p, const void *part, const void *truth)
 {
-    for (int64_t i = 0, n = pl_region_count(&p->region); i < n; i++) {
-        int64_t at = pl_region_global(&p->region, &p->value->shape, i);
+    for (int64_t i = 0, n = pl_region_count(p->region); i < n; i++) {
+        int64_t at = pl_region_global(p->region, &p->value->shape, i);
         double a = pl_type_get(PL_F32, part, i), b = pl_type_get(PL_F32, truth, at);
         d->off += (a - b) * (a - b);
         d->all += b * b;

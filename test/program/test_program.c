@@ -301,7 +301,7 @@ static void test_ports(void **state)
     assert_int_equal(p->n_outputs, 1);
     assert_string_equal(p->input[0].value->name, "x");
     assert_int_equal(p->input[0].shape.dim[0], 2);
-    assert_int_equal(pl_region_global(&p->input[0].region, &p->input[0].value->shape, 0), 6 * 6);
+    assert_int_equal(pl_region_global(p->input[0].region, &p->input[0].value->shape, 0), 6 * 6);
     assert_int_equal(p->input[0].bytes, 2 * 6 * 4);
     assert_int_equal(p->output[0].bytes, 4);
     assert_int_equal(p->store->n, 8);

@@ -366,7 +366,7 @@ static inline double ranks_off(const pl_port *x, const void *part, const void *w
     pl_type t = x->value->type;
     for (int64_t i = 0, n = pl_shape_count(&x->shape); i < n; i++) {
         double a = pl_type_get(t, part, i);
-        double b = pl_type_get(t, whole, pl_region_global(&x->region, &x->value->shape, i));
+        double b = pl_type_get(t, whole, pl_region_global(x->region, &x->value->shape, i));
         if (isnan(a) || isnan(b) || (a != b && !pl_type_is_float(t))) return INFINITY;
         most = fmax(most, fabs(a - b));
         top = fmax(top, fabs(b));

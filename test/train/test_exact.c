@@ -177,7 +177,7 @@ typedef struct rank {
 
 static void check_part(rank *r, int step, const pl_port *p, const void *part)
 {
-    int64_t right[MOST], n = pl_region_count(&p->region);
+    int64_t right[MOST], n = pl_region_count(p->region);
     pl_port_take(p, find_answer(&r->expected->step[step], p->value->name), right);
     if (memcmp(right, part, sizeof *right * (size_t)n) && !r->wrong[0])
         snprintf(r->wrong, sizeof r->wrong, "'%s' of step %d", p->value->name, step + 1);

@@ -108,7 +108,7 @@ static bool compare(pl_exec *e, const pl_store *s, pl_err *err)
         const pl_port *p = &s->state[i];
         void *want = malloc((size_t)p->bytes + 1), *got = pl_exec_map(e, p, PL_READ);
         bool same = pl_init_fill(p, &initial, want, err);
-        size_t n = (size_t)(pl_region_count(&p->region) * pl_type_bytes(p->value->type));
+        size_t n = (size_t)(pl_region_count(p->region) * pl_type_bytes(p->value->type));
         same = same && !memcmp(want, got, n);
         pl_exec_unmap(e, p, PL_READ, got);
         free(want);

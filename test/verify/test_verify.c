@@ -246,12 +246,13 @@ static bool take_wrong_rows(damage *d, pl_program *p, pl_step *s)
     bool any = false;
     (void)d;
     (void)s;
-    for (int i = 0; i < p->n_inputs; i++)
-        for (int k = 0; k < p->input[i].region.n; k++) {
-            pl_digit *x = &p->input[i].region.digit[k];
-            any |= x->lo > 0;
-            x->lo = 0;
+    for (int i = 0; i < p->n_inputs; i++) {
+        pl_region *region = (pl_region *)p->input[i].region;
+        for (int k = 0; k < region->n; k++) {
+            any |= region->digit[k].lo > 0;
+            region->digit[k].lo = 0;
         }
+    }
     return any;
 }
 
