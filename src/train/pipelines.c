@@ -1,9 +1,10 @@
-/* Pipelines are ranked roughly (rank), and the first are forecast (try_pipeline). The layout within
- * the stages of the best is searched, and that of pipelines like it (search_layouts); what is best
- * then is tried with other schedules and more micro-batches (refine). */
+/* Pipelines are ranked roughly (rank), and the first are forecast, several at once (try_all). The
+ * layout within the stages of the best is searched, and that of pipelines like it (search_layouts);
+ * what is best then is tried with other schedules and more micro-batches (refine). */
 #include "train/pipelines.h"
 
 #include "base/clock.h"
+#include "base/each.h"
 #include "graph/op.h"
 #include "graph/shorten.h"
 #include "placement/speed.h"
@@ -12,6 +13,7 @@
 #include "reshard/move.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@ enum {
     MOST_STAGES = 64,
     MOST_MICRO = 4096,
     MOST_TRIED = 28,
+    MOST_AT_ONCE = 6,
     MOST_SPARED = 3
 };
 
@@ -45,6 +48,14 @@ typedef struct sums {
     int blocks;
 } sums;
 
+typedef struct trial {
+    pipe of;
+    const char *text;
+    pl_graph *graph;
+    pl_found *found;
+    pl_arena *arena;
+} trial;
+
 typedef struct search {
     const pl_plan_request *r;
     const pl_trained *t;
@@ -58,17 +69,16 @@ typedef struct search {
     sums sum;
     struct {
         int n;
+        int made; /* the first so many */
         int64_t micro[64];
         pl_graph *graph[64];
+        pl_arena *arena[64]; /* of those that are not made */
     } graphs;
     pl_found *best;
+    pl_paths *paths; /* that plans on the same meshes found */
     int n_trials, tried;
     const char *asked[MOST_TRIED]; /* [tried] */
-    struct trial {
-        pl_found *found;
-        pl_arena *arena;
-        pipe of;
-    } trial[KEPT + 1]; /* [n_trials] the fastest that fits first */
+    trial trial[KEPT + 1];         /* [n_trials] the fastest that fits first */
 } search;
 
 /* -- roughly ----------------------------------------------------------------------------------- */
@@ -213,15 +223,43 @@ static int rank(const search *x, pipe at[])
 
 /* -- forecast ---------------------------------------------------------------------------------- */
 
-static pl_graph *graph_of(search *x, int64_t micro)
+/* One that is not made yet gets a place. */
+static int find_graph(search *x, int64_t micro)
 {
-    pl_err why = { 0 };
     for (int i = 0; i < x->graphs.n; i++)
-        if (x->graphs.micro[i] == micro) return x->graphs.graph[i];
+        if (x->graphs.micro[i] == micro) return i;
     const int k = x->graphs.n++;
     PL_ASSERT_CMP(k, <, 64);
     x->graphs.micro[k] = micro;
-    if (!pl_step_graph(x->t, micro, x->arena, &x->graphs.graph[k], &why)) x->graphs.graph[k] = NULL;
+    return k;
+}
+
+/* Graph i of those that are new. */
+static void make_graph(void *with, int i)
+{
+    search *x = with;
+    const int k = x->graphs.made + i;
+    pl_err why = { 0 };
+    x->graphs.arena[k] = pl_arena_new("graph of a step");
+    if (!pl_step_graph(x->t, x->graphs.micro[k], x->graphs.arena[k], &x->graphs.graph[k], &why))
+        x->graphs.graph[k] = NULL;
+}
+
+static void make_graphs(search *x)
+{
+    pl_each(x->graphs.n - x->graphs.made, make_graph, x);
+    for (; x->graphs.made < x->graphs.n; x->graphs.made++) {
+        pl_arena *own = x->graphs.arena[x->graphs.made];
+        pl_graph *g = x->graphs.graph[x->graphs.made];
+        if (g && g->arena == own) g->arena = x->arena; /* else it was there before */
+        pl_arena_adopt(x->arena, own);
+    }
+}
+
+static pl_graph *graph_of(search *x, int64_t micro)
+{
+    const int k = find_graph(x, micro);
+    make_graphs(x);
     return x->graphs.graph[k];
 }
 
@@ -232,14 +270,14 @@ static double seconds_of(const pl_found *f)
 
 static int by_fit(const void *a, const void *b)
 {
-    const struct trial *x = a, *y = b;
+    const trial *x = a, *y = b;
     return pl_candidate_order(x->found->take, y->found->take);
 }
 
 /* Few are kept. */
-static void keep_trial(search *x, pl_found *f, pl_arena *arena, const pipe *of)
+static void keep_trial(search *x, const trial *t)
 {
-    x->trial[x->n_trials++] = (struct trial){ f, arena, *of };
+    x->trial[x->n_trials++] = *t;
     qsort(x->trial, (size_t)x->n_trials, sizeof *x->trial, by_fit);
     if (x->n_trials > KEPT) pl_arena_free(x->trial[--x->n_trials].arena);
 }
@@ -251,51 +289,94 @@ static bool is_new(const search *x, const char *text)
     return true;
 }
 
-/* True: it is the best plan so far. */
-static bool try_pipeline(search *x, const pipe *p)
+/* Those of n pipelines that nobody tried yet, as far as there is time. */
+static int list_trials(search *x, int n, const pipe p[], trial at[])
 {
-    const char *text = text_of(x, p);
-    if (x->tried == MOST_TRIED || pl_clock_now() > x->until || !is_new(x, text)) return false;
-    pl_plan_request r = *x->r;
-    if (x->best) r.beat = seconds_of(x->best);
-    if (isfinite(x->until)) r.search.seconds = fmax(x->until - pl_clock_now(), 1e-3);
-    pl_err why = { 0 };
-    pl_found *f = NULL;
-    pl_graph *g = graph_of(x, p->micro);
-    pl_arena *arena = pl_arena_new("pipeline");
-    x->asked[x->tried++] = text;
-    pl_watch_tell(x->r->search.watch, "pipelines", x->tried, MOST_TRIED);
-    if (!g || !pl_strategy_parse(text, x->c->n_devices, x->arena, &r.strategy, &why) ||
-        !pl_plan_find(&r, g, arena, &f, &why)) {
-        pl_arena_free(arena);
-        return false;
+    int count = 0;
+    PL_ASSERT_CMP(n, <=, MOST_AT_ONCE);
+    for (int i = 0; i < n; i++) {
+        const char *text = text_of(x, &p[i]);
+        if (x->tried == MOST_TRIED || pl_clock_now() > x->until || !is_new(x, text)) continue;
+        x->asked[x->tried++] = text;
+        at[count++] = (trial){ .of = p[i], .text = text };
+        find_graph(x, p[i].micro);
     }
-    if (!p->searched) f->take->name = r.strategy.text;
-    const bool best = seconds_of(f) < seconds_of(x->best);
-    if (best) x->best = f;
-    keep_trial(x, f, arena, p);
-    return best;
+    make_graphs(x);
+    for (int i = 0; i < count; i++) at[i].graph = graph_of(x, at[i].of.micro);
+    return count;
+}
+
+/* Trials that are made at once. */
+typedef struct trials {
+    search *x;
+    trial *at;
+    double beat; /* the same for all: what comes of them does not depend on which ends first */
+    pthread_mutex_t lock;
+} trials;
+
+static void run_trial(void *with, int i)
+{
+    trials *all = with;
+    search *x = all->x;
+    trial *t = &all->at[i];
+    pl_plan_request r = *x->r;
+    pl_err why = { 0 };
+    r.search.watch = NULL; /* which is told of all */
+    r.lower.paths = x->paths;
+    if (all->beat < INFINITY) r.beat = all->beat;
+    if (isfinite(x->until)) r.search.seconds = fmax(x->until - pl_clock_now(), 1e-3);
+    t->arena = pl_arena_new("pipeline");
+    const bool ok = t->graph &&
+                    pl_strategy_parse(t->text, x->c->n_devices, t->arena, &r.strategy, &why) &&
+                    pl_plan_find(&r, t->graph, t->arena, &t->found, &why);
+    if (ok && !t->of.searched) t->found->take->name = r.strategy.text;
+    pthread_mutex_lock(&all->lock);
+    if (ok)
+        keep_trial(x, t);
+    else
+        pl_arena_free(t->arena);
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* The one of n pipelines that is the best plan so far; NULL: none is. */
+static const pipe *try_all(search *x, int n, const pipe p[])
+{
+    trial at[MOST_AT_ONCE];
+    trials all = { .x = x, .at = at, .beat = seconds_of(x->best) };
+    const int count = list_trials(x, n, p, at);
+    pl_watch_tell(x->r->search.watch, "pipelines", x->tried, MOST_TRIED);
+    pthread_mutex_init(&all.lock, NULL);
+    pl_each(count, run_trial, &all);
+    pthread_mutex_destroy(&all.lock);
+    const trial *first = x->n_trials ? x->trial : NULL;
+    if (!first || seconds_of(first->found) >= all.beat) return NULL;
+    x->best = first->found;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(text_of(x, &p[i]), first->text)) return &p[i];
+    return NULL;
 }
 
 /* With twice or half as many micro-batches or stages, as long as that is faster. Returns the
  * fastest of all so far, or what it was given. */
 static pipe search_layouts(search *x, pipe first)
 {
-    pipe best = first, at = first;
+    pipe at = first, best = first;
     at.searched = true, at.data = 1;
-    if (try_pipeline(x, &at)) best = at;
     for (bool better = true; better;) {
-        const int64_t micro[] = { at.micro * 2, at.micro / 2, at.micro, at.micro };
-        const int stages[] = { at.stages, at.stages, at.stages * 2, at.stages / 2 };
-        better = false;
-        for (int i = 0; i < 4 && !better; i++) {
-            pipe p = at;
-            p.micro = micro[i], p.stages = stages[i];
-            if (p.micro < 2 || p.stages < 2 || x->batch % p.micro || x->c->n_devices % p.stages)
+        const int64_t micro[] = { at.micro, at.micro * 2, at.micro / 2, at.micro, at.micro };
+        const int stages[] = { at.stages, at.stages, at.stages, at.stages * 2, at.stages / 2 };
+        pipe p[5];
+        int n = 0;
+        for (int i = 0; i < 5; i++) {
+            if (micro[i] < 2 || stages[i] < 2 || x->batch % micro[i] ||
+                x->c->n_devices % stages[i])
                 continue;
-            better = try_pipeline(x, &p);
-            if (better) best = at = p;
+            p[n] = at;
+            p[n].micro = micro[i], p[n++].stages = stages[i];
         }
+        const pipe *found = try_all(x, n, p);
+        better = found;
+        if (found) best = at = *found;
     }
     return best;
 }
@@ -329,23 +410,24 @@ static void spare(search *x)
     for (int i = 0; i < MOST_SPARED; i++) {
         p.again =
             (int)ceil(blocks * over / (none - all)) + i * ((blocks + p.stages - 1) / p.stages);
-        if (p.again >= blocks || try_pipeline(x, &p) || x->trial->of.again == p.again) return;
+        if (p.again >= blocks || try_all(x, 1, &p) || x->trial->of.again == p.again) return;
     }
 }
 
 /* Other schedules, and more micro-batches, as long as that is faster. */
 static void refine(search *x, pipe best)
 {
-    static const char *const extra[] = { "vpp=2",          "vpp=4",        "schedule=zb-h1",
-                                         "schedule=zb-h2", "schedule=zbv", "schedule=search" };
-    for (size_t i = 0; i < sizeof extra / sizeof *extra; i++) {
-        pipe p = best;
-        p.extra = extra[i];
-        if (try_pipeline(x, &p)) best = p;
-    }
-    for (pipe p = best; x->batch % (2 * p.micro * p.data) == 0;) {
-        p.micro *= 2;
-        if (!try_pipeline(x, &p)) break;
+    static const char *const extra[MOST_AT_ONCE] = {
+        "vpp=2", "vpp=4", "schedule=zb-h1", "schedule=zb-h2", "schedule=zbv", "schedule=search"
+    };
+    pipe p[MOST_AT_ONCE];
+    for (int i = 0; i < MOST_AT_ONCE; i++) p[i] = best, p[i].extra = extra[i];
+    const pipe *found = try_all(x, MOST_AT_ONCE, p);
+    if (found) best = *found;
+    for (; x->batch % (2 * best.micro * best.data) == 0; best = *found) {
+        p[0] = best;
+        p[0].micro *= 2;
+        if (!(found = try_all(x, 1, p))) break;
     }
     const pipe *of = x->n_trials ? &x->trial->of : NULL;
     if (of && x->trial->found->take->fits && of->again && !of->searched) spare(x);
@@ -371,6 +453,17 @@ static void list_others(search *x, pl_found *plain)
     b->at = at, b->n = n, b->take = at;
 }
 
+static void search_pipelines(search *x, int n, const pipe at[])
+{
+    pl_arena *shared = pl_arena_new("paths");
+    pl_paths *own = x->r->lower.paths ? NULL : pl_paths_new(shared);
+    x->paths = own ? own : x->r->lower.paths;
+    const pipe *best = try_all(x, n < FORECAST ? n : FORECAST, at);
+    if (n) refine(x, search_layouts(x, best ? *best : *at));
+    pl_paths_finish(own);
+    pl_arena_adopt(x->arena, shared);
+}
+
 bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *plain,
                        const pl_err *why, pl_arena *arena, pl_found **found, pl_err *err)
 {
@@ -389,11 +482,7 @@ bool pl_pipelines_find(const pl_plan_request *r, const pl_trained *t, pl_found *
         x->memory = pl_cluster_memory(x->c);
         if (r->search.memory > 0) x->memory = fmin(x->memory, r->search.memory);
         x->sum = sum_up(g, arena);
-        const int n = rank(x, at);
-        const pipe *best = NULL;
-        for (int i = 0; i < n && i < FORECAST; i++)
-            if (try_pipeline(x, &at[i])) best = &at[i];
-        if (n) refine(x, search_layouts(x, best ? *best : *at));
+        search_pipelines(x, rank(x, at), at);
         pl_watch_tell(r->search.watch, NULL, 0, 0);
     }
     if (!x->best) {
