@@ -3,8 +3,6 @@
 #include "planners/candidates.h"
 
 #include "plan/stages.h"
-#include "program/forecast_stages.h"
-#include "schedules/make.h"
 
 #include "base/clock.h"
 #include "base/each.h"
@@ -247,13 +245,6 @@ bool pl_candidate_fits(const choosing *x, const pl_candidate *k)
            (double)k->forecast.memory.host <= x->b->host_limit;
 }
 
-static bool lower_place(const choosing *x, const pl_plan *plan, int place, pl_arena *out,
-                        pl_program **p, pl_err *err)
-{
-    const int rank = pl_stages_rank(plan, place);
-    return pl_program_lower(plan, rank, pl_store_new(plan, rank, out), &x->lower, out, p, err);
-}
-
 double pl_candidates_room(const choosing *x, int first, int n)
 {
     const double asked = x->r->search.memory > 0 ? x->r->search.memory : INFINITY;
@@ -261,140 +252,9 @@ double pl_candidates_room(const choosing *x, int first, int n)
     return fmin(asked, pl_cluster_memory_among(x->c, first, n));
 }
 
-/* Bytes of a device at a place. */
-static double place_limit(const choosing *x, const pl_plan *p, int place)
-{
-    int first, n;
-    pl_stages_devices(&p->mesh, p->stages->axis, place, &first, &n);
-    return pl_candidates_room(x, first, n);
-}
-
-/* The place whose devices are fullest. */
-static int find_fullest(const choosing *x, const pl_plan *p, const pl_forecast f[])
-{
-    double most = -1;
-    int fullest = 0;
-    for (int c = 0; c < p->stages->order->n_ranks; c++) {
-        const double limit = place_limit(x, p, c), peak = (double)f[c].memory.peak;
-        const double full = isfinite(limit) ? peak / limit : peak;
-        if (full > most) most = full, fullest = c;
-    }
-    return fullest;
-}
-
-/* The program of a place, and its forecast as it was when all were there. */
-static bool keep_place(const choosing *x, pl_candidate *k, int place, const pl_forecast *f,
-                       pl_err *err)
-{
-    pl_program *p;
-    pl_forecast alone;
-    PL_TRY(lower_place(x, k->plan, place, x->out, &p, err));
-    const pl_speed speed = pl_stages_speed(&k->plan->mesh, k->plan->stages->axis, x->c, place);
-    pl_forecast_make(p, &speed, x->out, &alone);
-    k->program = p;
-    k->store = p->store;
-    k->forecast = *f;
-    k->forecast.program = p;
-    k->forecast.begin = alone.begin, k->forecast.end = alone.end, k->forecast.live = alone.live;
-    k->fits = pl_candidate_fits(x, k);
-    return true;
-}
-
-static void find_alike(const choosing *x, const pl_plan *plan, const pl_speed speed[], int like[])
-{
-    pl_arena *tmp = pl_arena_new("fold");
-    const pl_fold fold = x->fold ? *x->fold : pl_fold_find(plan->graph, tmp);
-    pl_stages_alike(plan, &fold, speed, like);
-    pl_arena_free(tmp);
-}
-
-/* [places] */
-static const pl_speed *find_speeds(const choosing *x, const pl_plan *plan, pl_arena *tmp)
-{
-    const int n = plan->stages->order->n_ranks;
-    pl_speed *speed = PL_NEW_N(tmp, pl_speed, n);
-    for (int c = 0; c < n; c++)
-        speed[c] = pl_stages_speed(&plan->mesh, plan->stages->axis, x->c, c);
-    return speed;
-}
-
-/* Programs of places, one of those that do the same work, and what the plan takes. */
-static bool play_stages(const choosing *x, const pl_plan *plan, pl_arena *tmp, pl_forecast **f,
-                        pl_stages_forecast *all, pl_err *err)
-{
-    const int n = plan->stages->order->n_ranks;
-    const pl_program **program = PL_NEW_N(tmp, const pl_program *, n);
-    int *like = PL_NEW_N(tmp, int, n);
-    *f = PL_NEW_N(tmp, pl_forecast, n);
-    const pl_speed *speed = find_speeds(x, plan, tmp);
-    find_alike(x, plan, speed, like);
-    for (int c = 0; c < n; c++) {
-        pl_program *p;
-        if (like[c] != c) continue;
-        PL_TRY(lower_place(x, plan, c, tmp, &p, err));
-        program[c] = p;
-    }
-    pl_forecast_stages(n, program, like, speed, x->out, tmp, *f, all);
-    return true;
-}
-
-/* schedule=search is made for usual seconds and any memory; now that both are known, it is looked
- * for again. Memory is what the place has that leaves least beside its micro-batches. */
-static const pl_plan *search_schedule(const choosing *x, const pl_plan *plan, const pl_forecast *f,
-                                      const pl_stages_forecast *all)
-{
-    const pl_pipeline *order = plan->stages->order;
-    pl_pipeline_request r = { .ranks = order->n_ranks,
-                              .micro = order->n_micro,
-                              .costs = &all->costs };
-    double room = INFINITY;
-    pl_err why = { 0 };
-    for (int c = 0; c < order->n_ranks; c++) {
-        const double static_bytes = (double)f[c].memory.peak - all->times.held[c];
-        room = fmin(room, place_limit(x, plan, c) - static_bytes);
-    }
-    if (isfinite(room)) r.memory = room;
-    pl_pipeline *found = PL_NEW(x->out, pl_pipeline);
-    if (room <= 0 || !pl_pipeline_make(order->name, &r, x->out, found, &why)) return NULL;
-    pl_plan *y = PL_NEW(x->out, pl_plan);
-    pl_stages *s = PL_NEW(x->out, pl_stages);
-    *y = *plan;
-    *s = *plan->stages;
-    s->order = found;
-    y->stages = s;
-    return y;
-}
-
-bool pl_candidate_seeks_schedule(const choosing *x, const pl_candidate *k)
-{
-    const pl_stages *s = k->plan->stages;
-    return s && !strcmp(s->order->name, "search") && (x->stages == 1 || k == x->b->take);
-}
-
-/* Of a plan in stages the program is that of the place which is fullest. */
-static bool forecast_stages(const choosing *x, pl_candidate *k, pl_err *err)
-{
-    pl_arena *tmp = pl_arena_new("stages");
-    pl_stages_forecast *all = PL_NEW(x->out, pl_stages_forecast);
-    pl_forecast *f;
-    bool ok = play_stages(x, k->plan, tmp, &f, all, err);
-    if (ok && pl_candidate_seeks_schedule(x, k)) {
-        const pl_plan *better = search_schedule(x, k->plan, f, all);
-        if (better) ok = play_stages(x, k->plan = better, tmp, &f, all, err);
-    }
-    if (ok) {
-        const int most = find_fullest(x, k->plan, f);
-        k->stages = all;
-        k->limit = x->c->n_classes > 1 ? place_limit(x, k->plan, most) : 0;
-        ok = keep_place(x, k, most, &f[most], err);
-    }
-    pl_arena_free(tmp);
-    return ok;
-}
-
 bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
 {
-    if (k->plan->stages) return forecast_stages(x, k, err);
+    if (k->plan->stages) return pl_candidate_forecast_stages(x, k, err);
     PL_TRY(lower(x, k, k->plan, err));
     pl_forecast_make(k->program, &x->speed, x->out, &k->forecast);
     k->fits = pl_candidate_fits(x, k);

@@ -81,14 +81,18 @@ PL_MUST_CHECK bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err
 /* Bytes of each of devices [first, first + n) that a plan may take; INFINITY: a policy decides. */
 double pl_candidates_room(const choosing *x, int first, int n);
 
-/* Is its schedule to be found for its own seconds? Of those that a search of layouts finds, only
- * that of the one that is taken. */
-bool pl_candidate_seeks_schedule(const choosing *x, const pl_candidate *k);
-
 bool pl_candidate_fits(const choosing *x, const pl_candidate *k);
 
 /* Lowers and forecasts all of k->plan, and says whether it fits. */
 PL_MUST_CHECK bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err);
+
+/* The same of a plan in stages, which pl_candidate_forecast calls: the program becomes that of the
+ * fullest place (staged.c). */
+PL_MUST_CHECK bool pl_candidate_forecast_stages(const choosing *x, pl_candidate *k, pl_err *err);
+
+/* Is its schedule to be found for its own seconds? Of those that a search of layouts finds, only
+ * that of the one that is taken. */
+bool pl_candidate_seeks_schedule(const choosing *x, const pl_candidate *k);
 
 /* By its name. NULL: there is none, or no name. */
 const pl_candidate *pl_candidates_named(const pl_found *b, const char *name);

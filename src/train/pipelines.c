@@ -368,8 +368,7 @@ static pipe search_layouts(search *x, pipe first)
         pipe p[5];
         int n = 0;
         for (int i = 0; i < 5; i++) {
-            if (micro[i] < 2 || stages[i] < 2 || x->batch % micro[i] ||
-                x->c->n_devices % stages[i])
+            if (micro[i] < 2 || stages[i] < 2 || x->batch % micro[i] || x->c->n_devices % stages[i])
                 continue;
             p[n] = at;
             p[n].micro = micro[i], p[n++].stages = stages[i];
@@ -417,9 +416,9 @@ static void spare(search *x)
 /* Other schedules, and more micro-batches, as long as that is faster. */
 static void refine(search *x, pipe best)
 {
-    static const char *const extra[MOST_AT_ONCE] = {
-        "vpp=2", "vpp=4", "schedule=zb-h1", "schedule=zb-h2", "schedule=zbv", "schedule=search"
-    };
+    static const char *const extra[MOST_AT_ONCE] = { "vpp=2",          "vpp=4",
+                                                     "schedule=zb-h1", "schedule=zb-h2",
+                                                     "schedule=zbv",   "schedule=search" };
     pipe p[MOST_AT_ONCE];
     for (int i = 0; i < MOST_AT_ONCE; i++) p[i] = best, p[i].extra = extra[i];
     const pipe *found = try_all(x, MOST_AT_ONCE, p);
