@@ -286,8 +286,8 @@ const pl_value *pl_graph_leaf(const pl_value *value)
 {
     const pl_node *n = value->maker;
     if (!n) return value;
-    bool one = n->n_in == 1 && n->n_out == 1 && n->op->elementwise && pl_share_same_index(n, 0, 1);
-    return one && !n->in[0]->maker ? n->in[0] : NULL;
+    if (n->n_in != 1 || n->n_out != 1 || n->in[0]->maker || !n->op->elementwise) return NULL;
+    return pl_share_same_index(n, 0, 1) ? n->in[0] : NULL;
 }
 
 int64_t pl_value_bytes(const pl_value *value)

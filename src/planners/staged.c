@@ -1,5 +1,5 @@
-/* A candidate in stages: places of the pipeline are lowered, one of those that do the same work, and
- * played as the schedule says. Read pl_candidate_forecast_stages(). */
+/* A candidate in stages: places of the pipeline are lowered, one of those that do the same work,
+ * and played as the schedule says. Read pl_candidate_forecast_stages(). */
 #include "planners/candidates.h"
 
 #include "base/each.h"

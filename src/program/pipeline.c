@@ -129,8 +129,10 @@ static void add_handover(const timetable *c, list *all, const pl_value *v, int f
     PL_PUSH(c->tmp, all, x);
 }
 
+/* What a place gives and takes. */
 typedef struct finder {
     timetable *c;
+    int place;
     list all;
     bool *seen; /* [values * places] */
 } finder;
@@ -141,8 +143,9 @@ static void need(finder *x, const pl_value *v, int to, bool stored)
     const int stage = pl_stages_source(x->c->stages, v);
     if (stage == PL_EVERYWHERE) return;
     const int from = pl_stages_place(x->c->stages, stage);
+    if (from == to || (from != x->place && to != x->place)) return;
     bool *seen = &x->seen[(int64_t)v->id * x->c->n_places + to];
-    if (from == to || *seen) return;
+    if (*seen) return;
     *seen = true;
     add_handover(x->c, &x->all, v, from, to, stored);
 }
@@ -157,10 +160,10 @@ static int by_time(const void *a, const void *b)
     return (x->value->id > y->value->id) - (x->value->id < y->value->id);
 }
 
-static list find_all(timetable *c)
+static list find_all(timetable *c, int place)
 {
     const pl_graph *g = c->plan->graph;
-    finder x = { .c = c };
+    finder x = { .c = c, .place = place };
     x.seen = PL_NEW_N(c->tmp, bool, (int64_t)g->values.n * c->n_places + 1);
     for (int i = 0; i < g->nodes.n; i++) {
         const int stage = c->stages->of[i];
@@ -203,12 +206,9 @@ void pl_lower_pipeline(const pl_plan *p, int rank, pl_lower_stage *out, pl_arena
 {
     timetable c = make_timetable(p, tmp);
     const int place = pl_plan_place(p, rank);
-    const list all = find_all(&c);
-    list mine = { 0 };
-    for (int i = 0; i < all.n; i++)
-        if (all.at[i].from == place || all.at[i].to == place) PL_PUSH(tmp, &mine, all.at[i]);
-    qsort(mine.at, (size_t)mine.n, sizeof *mine.at, by_time);
-    *out = (pl_lower_stage){ .place = place, .n = mine.n, .at = mine.at };
+    const list all = find_all(&c, place);
+    qsort(all.at, (size_t)all.n, sizeof *all.at, by_time);
+    *out = (pl_lower_stage){ .place = place, .n = all.n, .at = all.at };
     list_nodes(&c, place, out, tmp);
     out->first_task = PL_NEW_N(tmp, int, out->n_passes + 1);
 }

@@ -485,23 +485,39 @@ static void add_receives(lowering *l, int pass)
     }
 }
 
+/* [nodes] Is what it makes handed over? */
+static const bool *find_given(const lowering *l)
+{
+    bool *given = PL_NEW_N(l->tmp, bool, l->plan->graph->nodes.n + 1);
+    for (int k = 0; k < l->stage.n; k++) {
+        const pl_node *maker = l->stage.at[k].value->maker;
+        if (maker) given[maker->id] = true;
+    }
+    return given;
+}
+
+static void hand_over(lowering *l, const pl_node *n)
+{
+    for (int k = 0; k < l->stage.n; k++) {
+        const pl_handover *x = &l->stage.at[k];
+        if (x->value->maker != n) continue;
+        if (x->from == l->stage.place)
+            add_send(l, x);
+        else
+            add_receive(l, x);
+    }
+}
+
 /* What updates send each other goes in the order of the nodes that make it. */
 static bool add_updates(lowering *l, pl_err *err)
 {
     const pl_graph *g = l->plan->graph;
-    const int place = l->stage.place;
+    const bool *given = find_given(l);
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
         if (n->phase != PL_UPDATE) continue;
         if (pl_plan_runs(l->plan, n, l->rank)) PL_TRY(add_in_turn(l, n, err));
-        for (int k = 0; k < l->stage.n; k++) {
-            const pl_handover *x = &l->stage.at[k];
-            if (x->value->maker != n) continue;
-            if (x->from == place)
-                add_send(l, x);
-            else
-                add_receive(l, x);
-        }
+        if (given[i]) hand_over(l, n);
     }
     return true;
 }
