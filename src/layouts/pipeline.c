@@ -3,8 +3,8 @@
  * stages. When their passes run is data (schedules/).
  *
  * Stages are balanced: no other cuts of this kind have a shorter longest stage, what it takes to
- * send counted in, each at the speed of its devices. Cuts lie where no fewer bytes pass right
- * before or behind. */
+ * send and to make blocks again counted in, each at the speed of its devices. Cuts lie where no
+ * fewer bytes pass right before or behind. */
 #include "layouts/list.h"
 #include "layouts/strategy.h"
 #include "graph/op.h"
@@ -62,6 +62,10 @@ typedef struct cutting {
     double **before;  /* [places][n + 1] seconds of the first so many, backward included */
     double *crossing; /* [n + 1] seconds to send what passes a cut before a node   */
     int n_cuts, *cut; /* places where a cut may be, 0 and n among them             */
+    /* blocks, in the order of their first nodes, and how many of a stage are made again */
+    int *begun;     /* [n + 1] that begin before a node                          */
+    int *again;     /* [stages] at most; NULL: none                              */
+    double **ahead; /* [places][blocks + 1] seconds of the first so many, forward alone */
 } cutting;
 
 static double node_seconds(const pl_plan *p, const pl_speed *speed, const pl_node *n)
@@ -83,6 +87,57 @@ static double *find_seconds(const cutting *x, const pl_speed *speed, pl_arena *t
     double *before = PL_NEW_N(tmp, double, x->n + 1);
     for (int i = 0; i < x->n; i++) before[i + 1] = before[i] + seconds[i];
     return before;
+}
+
+/* Of forward nodes in blocks. */
+static double *find_ahead(const cutting *x, const pl_fold *fold, const pl_speed *speed,
+                          pl_arena *tmp)
+{
+    const int all = x->begun[x->n];
+    double *ahead = PL_NEW_N(tmp, double, all + 1);
+    for (int k = 0; k < fold->n_classes; k++)
+        for (int i = 0; i < fold->at[k].n_instances; i++) {
+            const int *node = fold->at[k].node[i], block = x->begun[node[0]];
+            for (int j = 0; j < fold->at[k].n_nodes; j++) {
+                const pl_node *n = x->plan->graph->nodes.at[node[j]];
+                if (node[0] < x->n && n->phase == PL_FORWARD)
+                    ahead[block + 1] += node_seconds(x->plan, speed, n);
+            }
+        }
+    for (int b = 0; b < all; b++) ahead[b + 1] += ahead[b];
+    return ahead;
+}
+
+static void find_begun(cutting *x, const pl_fold *fold, pl_arena *tmp)
+{
+    x->begun = PL_NEW_N(tmp, int, x->n + 1);
+    for (int k = 0; k < fold->n_classes; k++)
+        for (int i = 0; i < fold->at[k].n_instances; i++)
+            if (fold->at[k].node[i][0] < x->n) x->begun[fold->at[k].node[i][0] + 1]++;
+    for (int i = 0; i < x->n; i++) x->begun[i + 1] += x->begun[i];
+}
+
+/* Stages of a place share what is made again there. */
+static void find_again(cutting *x, const pl_strategy *s, const pl_cluster *c, int axis,
+                       pl_arena *tmp)
+{
+    const pl_pipeline *order = x->order;
+    const pl_fold fold = pl_fold_find(x->plan->graph, tmp);
+    int *stages = PL_NEW_N(tmp, int, order->n_ranks), *seen = PL_NEW_N(tmp, int, order->n_ranks);
+    x->again = PL_NEW_N(tmp, int, order->n_stages);
+    x->ahead = PL_NEW_N(tmp, double *, order->n_ranks);
+    find_begun(x, &fold, tmp);
+    for (int i = 0; i < order->n_stages; i++) stages[order->rank_of[i]]++;
+    for (int i = 0; i < order->n_stages; i++) {
+        const int place = order->rank_of[i], all = pl_strategy_recomputed(s, place);
+        x->again[i] = all / stages[place] + (seen[place]++ < all % stages[place]);
+    }
+    for (int place = 0; place < order->n_ranks; place++) {
+        const pl_speed speed =
+            c ? pl_stages_speed(&x->plan->mesh, axis, c, place) : (pl_speed){ 0 };
+        const bool like = place && x->before[place] == x->before[place - 1];
+        x->ahead[place] = like ? x->ahead[place - 1] : find_ahead(x, &fold, c ? &speed : NULL, tmp);
+    }
 }
 
 /* Places of equal devices take equally long. */
@@ -136,11 +191,21 @@ static void find_cuts(cutting *x, pl_arena *tmp)
     }
 }
 
+/* Of the first blocks of a stage. */
+static double again_seconds(const cutting *x, int stage, int from, int to)
+{
+    const int first = x->begun[x->cut[from]], n = x->begun[x->cut[to]] - first,
+              some = x->again[stage] < n ? x->again[stage] : n;
+    const double *ahead = x->ahead[x->order->rank_of[stage]];
+    return ahead[first + some] - ahead[first];
+}
+
 /* Of its nodes alone. */
 static double work_seconds(const cutting *x, int stage, int from, int to)
 {
     const double *before = x->before[x->order->rank_of[stage]];
-    return before[x->cut[to]] - before[x->cut[from]];
+    const double again = x->again ? again_seconds(x, stage, from, to) : 0;
+    return before[x->cut[to]] - before[x->cut[from]] + again;
 }
 
 static double stage_seconds(const cutting *x, int stage, int from, int to)
@@ -179,6 +244,7 @@ static bool cut_stages(const pl_strategy *s, pl_plan *p, const pl_pipeline *orde
     if (s->cluster) speed = pl_speed_of(s->cluster);
     x.n = pl_graph_forward(p->graph);
     find_places(&x, s->cluster, axis, tmp);
+    if (pl_strategy_said(s, "recompute")) find_again(&x, s, s->cluster, axis, tmp);
     find_crossing(&x, s->cluster ? &speed : NULL, axis, tmp);
     find_cuts(&x, tmp);
     return balance(&x, order->n_stages, stage, tmp) ||

@@ -4,15 +4,84 @@
 #include "layouts/list.h"
 #include "layouts/strategy.h"
 #include "plan/recompute.h"
+#include "plan/stages.h"
 
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
-static bool recompute_blocks(pl_plan *p, const pl_said *said, pl_arena *tmp)
+enum { MOST_DIGITS = 6 };
+
+/* -- of each place ----------------------------------------------------------------------------- */
+
+/* Number `place` of "12-5-0"; 0: there are fewer. */
+static int number_of(const char *list, int place)
+{
+    for (; list && place > 0; place--) {
+        list = strchr(list, '-');
+        list += list != NULL;
+    }
+    return list ? atoi(list) : 0;
+}
+
+int pl_strategy_recomputed(const pl_strategy *s, int place)
+{
+    const pl_said *said = pl_strategy_said(s, "recompute");
+    if (!said) return 0;
+    if (said->name) return number_of(said->name, place);
+    if (!said->word->n_sizes) return INT_MAX;
+    const int places = pl_strategy_size(s, PL_STAGE_AXIS), all = said->size[0];
+    return all / places + (place < all % places);
+}
+
+static bool is_list(const char *text)
+{
+    for (const char *at = text;; at++) {
+        const size_t digits = strspn(at, "0123456789");
+        if (!digits || digits > MOST_DIGITS) return false;
+        at += digits;
+        if (!*at) return true;
+        if (*at != '-') return false;
+    }
+}
+
+static bool settle(pl_strategy *s, pl_err *err)
+{
+    const pl_said *said = pl_strategy_said(s, "recompute");
+    if (!said || !said->name) return true;
+    const int places = pl_strategy_size(s, PL_STAGE_AXIS);
+    int n = 1;
+    for (const char *at = said->name; (at = strchr(at, '-')); at++) n++;
+    if (places == 1)
+        return pl_err_set(err, PL_EUSAGE,
+                          "strategy '%s': recompute=stages:%s is of pipelines: say pp=N too, or "
+                          "recompute=N",
+                          s->text, said->name);
+    if (!is_list(said->name))
+        return pl_err_set(err, PL_EUSAGE,
+                          "strategy '%s': recompute=stages:%s is no list of numbers of blocks, one "
+                          "for each device of the pipeline, such as stages:8-4-0",
+                          s->text, said->name);
+    return n <= places ||
+           pl_err_set(err, PL_EUSAGE,
+                      "strategy '%s': recompute=stages:%s has %d numbers, and the pipeline %d "
+                      "devices (pp=N)",
+                      s->text, said->name, n, places);
+}
+
+/* -- the plan ---------------------------------------------------------------------------------- */
+
+static const bool *find_set(const pl_strategy *s, const pl_plan *p, pl_arena *tmp)
 {
     const pl_fold fold = pl_fold_find(p->graph, tmp);
-    const int most = said->word->n_sizes ? said->size[0] : INT_MAX;
-    return pl_plan_recompute(p, p->stages ? pl_recompute_in_stages(p, &fold, most, tmp)
-                                          : pl_recompute_blocks(p->graph, &fold, most, tmp));
+    const pl_said *said = pl_strategy_said(s, "recompute");
+    const int all = said->word->n_sizes ? said->size[0] : INT_MAX;
+    if (!said->name || !p->stages) /* that of an evaluation is cut later, and has no use for it */
+        return p->stages ? pl_recompute_in_stages(p, &fold, all, tmp)
+                         : pl_recompute_blocks(p->graph, &fold, all, tmp);
+    int *most = PL_NEW_N(tmp, int, p->stages->order->n_ranks);
+    for (int c = 0; c < p->stages->order->n_ranks; c++) most[c] = pl_strategy_recomputed(s, c);
+    return pl_recompute_at_places(p, &fold, most, tmp);
 }
 
 static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
@@ -24,7 +93,7 @@ static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_are
                   *large = pl_strategy_said(s, "recompute=selective");
     if (!blocks && !large) return true;
     pl_arena *tmp = pl_arena_new("recompute");
-    const bool inside = !blocks || recompute_blocks(p, blocks, tmp),
+    const bool inside = !blocks || pl_plan_recompute(p, find_set(s, p, tmp)),
                any = !large || pl_plan_recompute(p, pl_recompute_large(p->graph, tmp));
     pl_arena_free(tmp);
     if (inside && any) return true;
@@ -44,6 +113,11 @@ const pl_layout pl_layout_recompute = {
             { "recompute=selective", "recompute=selective", 0, "recompute=selective",
               "what is larger than what it is made from is made again: scores that have a bias",
               NULL },
+            { "recompute=stages:", "recompute=stages:N-N", PL_WORD_NAME, "recompute",
+              "of each device of the pipeline in so many of its first blocks: 8-4 in 8 of the "
+              "first, 4 "
+              "of the second, none of the others",
+              NULL },
             { "recompute=", "recompute=N", 1, "recompute",
               "as full, in the first N blocks (of all stages as many); with recompute=selective "
               "that in the others",
@@ -56,5 +130,6 @@ const pl_layout pl_layout_recompute = {
             { "zero=3,recompute=full", PL_OFFER_TIGHT },
             { 0 },
         },
+    .settle = settle,
     .finish = finish,
 };

@@ -75,6 +75,10 @@ PL_MUST_CHECK bool pl_strategy_plan(const pl_strategy *s, const pl_graph *g, con
  * pipeline.c. */
 PL_MUST_CHECK bool pl_strategy_cut(const pl_strategy *s, pl_plan *p, pl_arena *out, pl_err *err);
 
+/* Of each kind so many blocks at a place of the pipeline are recomputed, as the words say: 0 where
+ * they do not, INT_MAX for all. In recompute.c. */
+int pl_strategy_recomputed(const pl_strategy *s, int place);
+
 /* Strategies that make sense for n devices and a model that has these (PL_HAS_...), for `verify
  * --all`: returns how many texts were written. */
 int pl_strategy_all(int n_devices, unsigned has, pl_arena *arena, int most, const char *text[]);

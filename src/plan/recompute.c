@@ -5,6 +5,8 @@
 #include "graph/op.h"
 #include "plan/stages.h"
 
+#include <limits.h>
+
 /* Activations alone: where weights that were cast are kept is up to others. */
 static bool is_activation(const pl_value *v)
 {
@@ -29,8 +31,8 @@ static const bool *find_leaving(const pl_graph *g, const pl_fold *f, pl_arena *t
     return leaves;
 }
 
-/* `turn` [classes][instances]: blocks of a kind in another order; NULL: as they come. */
-static const bool *find_inside(const pl_graph *g, const pl_fold *fold, int **turn, int most,
+/* Of blocks that are chosen: [classes][instances]. */
+static const bool *find_inside(const pl_graph *g, const pl_fold *fold, bool *const *chosen,
                                pl_arena *out)
 {
     bool *set = PL_NEW_N(out, bool, g->values.n + 1);
@@ -38,17 +40,31 @@ static const bool *find_inside(const pl_graph *g, const pl_fold *fold, int **tur
     const bool *leaves = find_leaving(g, fold, tmp);
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
-        int block = v->maker ? fold->instance_of[v->maker->id] : -1;
-        if (block >= 0 && turn) block = turn[fold->class_of[v->maker->id]][block];
-        set[i] = block >= 0 && block < most && !leaves[i] && is_activation(v);
+        const int block = v->maker ? fold->instance_of[v->maker->id] : -1;
+        set[i] = block >= 0 && chosen[fold->class_of[v->maker->id]][block] && !leaves[i] &&
+                 is_activation(v);
     }
     pl_arena_free(tmp);
     return set;
 }
 
+static bool **choose_none(const pl_fold *fold, pl_arena *tmp)
+{
+    bool **chosen = PL_NEW_N(tmp, bool *, fold->n_classes + 1);
+    for (int k = 0; k < fold->n_classes; k++)
+        chosen[k] = PL_NEW_N(tmp, bool, fold->at[k].n_instances);
+    return chosen;
+}
+
 const bool *pl_recompute_blocks(const pl_graph *g, const pl_fold *fold, int most, pl_arena *out)
 {
-    return find_inside(g, fold, NULL, most, out);
+    pl_arena *tmp = pl_arena_new("blocks");
+    bool **chosen = choose_none(fold, tmp);
+    for (int k = 0; k < fold->n_classes; k++)
+        for (int i = 0; i < fold->at[k].n_instances && i < most; i++) chosen[k][i] = true;
+    const bool *set = find_inside(g, fold, chosen, out);
+    pl_arena_free(tmp);
+    return set;
 }
 
 /* That of the first node which has one: casts of states have none. */
@@ -59,27 +75,52 @@ static int stage_of(const pl_plan *p, const pl_fold_class *c, int instance)
     return 0;
 }
 
-/* [instances] of a class: the first block of every stage, then the second, and so on. */
-static int *take_turns(const pl_plan *p, const pl_fold_class *c, pl_arena *tmp)
+/* Chooses most[place] blocks of a class: the first of every stage there, then the second, and so
+ * on; no more than `all` of all places. */
+static void choose_in_turn(const pl_plan *p, const pl_fold_class *c, int all, const int most[],
+                           bool chosen[], pl_arena *tmp)
 {
     const int n = c->n_instances;
-    int *turn = PL_NEW_N(tmp, int, n), *within = PL_NEW_N(tmp, int, n),
-        *before = PL_NEW_N(tmp, int, p->stages->order->n_stages), next = 0;
-    for (int i = 0; i < n; i++) within[i] = before[stage_of(p, c, i)]++;
-    for (int round = 0; next < n; round++)
-        for (int i = 0; i < n; i++)
-            if (within[i] == round) turn[i] = next++;
-    return turn;
+    int *within = PL_NEW_N(tmp, int, n), *stage = PL_NEW_N(tmp, int, n),
+        *before = PL_NEW_N(tmp, int, p->stages->order->n_stages),
+        *at = PL_NEW_N(tmp, int, p->stages->order->n_ranks), seen = 0, taken = 0;
+    for (int i = 0; i < n; i++) stage[i] = stage_of(p, c, i), within[i] = before[stage[i]]++;
+    for (int round = 0; seen < n; round++)
+        for (int i = 0; i < n; i++) {
+            if (within[i] != round) continue;
+            const int place = pl_stages_place(p->stages, stage[i]);
+            seen++;
+            chosen[i] = taken < all && at[place] < most[place];
+            at[place] += chosen[i], taken += chosen[i];
+        }
+}
+
+static const bool *find_in_stages(const pl_plan *p, const pl_fold *fold, int all, const int most[],
+                                  pl_arena *out)
+{
+    pl_arena *tmp = pl_arena_new("blocks of stages");
+    bool **chosen = choose_none(fold, tmp);
+    for (int k = 0; k < fold->n_classes; k++)
+        choose_in_turn(p, &fold->at[k], all, most, chosen[k], tmp);
+    const bool *set = find_inside(p->graph, fold, chosen, out);
+    pl_arena_free(tmp);
+    return set;
 }
 
 const bool *pl_recompute_in_stages(const pl_plan *p, const pl_fold *fold, int most, pl_arena *out)
 {
-    pl_arena *tmp = pl_arena_new("blocks of stages");
-    int **turn = PL_NEW_N(tmp, int *, fold->n_classes + 1);
-    for (int k = 0; k < fold->n_classes; k++) turn[k] = take_turns(p, &fold->at[k], tmp);
-    const bool *set = find_inside(p->graph, fold, turn, most, out);
+    pl_arena *tmp = pl_arena_new("any number");
+    int *any = PL_NEW_N(tmp, int, p->stages->order->n_ranks);
+    for (int c = 0; c < p->stages->order->n_ranks; c++) any[c] = INT_MAX;
+    const bool *set = find_in_stages(p, fold, most, any, out);
     pl_arena_free(tmp);
     return set;
+}
+
+const bool *pl_recompute_at_places(const pl_plan *p, const pl_fold *fold, const int most[],
+                                   pl_arena *out)
+{
+    return find_in_stages(p, fold, INT_MAX, most, out);
 }
 
 /* -- what is larger than what it is made from -------------------------------------------------- */

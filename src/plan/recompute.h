@@ -15,6 +15,10 @@ const bool *pl_recompute_blocks(const pl_graph *g, const pl_fold *fold, int most
 /* The same of a plan in stages: so many blocks of each kind, the first of every stage. */
 const bool *pl_recompute_in_stages(const pl_plan *p, const pl_fold *fold, int most, pl_arena *out);
 
+/* The same with most[place] of each place. */
+const bool *pl_recompute_at_places(const pl_plan *p, const pl_fold *fold, const int most[],
+                                   pl_arena *out);
+
 /* What is larger than all that it is made from and no weight has a part in: the scores of
  * attention in nodes of their own (the operator attention keeps none), their softmax and its
  * dropout, where rows are longer than heads are wide. */

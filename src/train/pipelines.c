@@ -25,17 +25,19 @@ enum {
     MOST_MICRO = 4096,
     MOST_TRIED = 28,
     MOST_AT_ONCE = 6,
-    MOST_SPARED = 3
+    MOST_SPARED = 5
 };
 
 /* A pipeline: `stages` x `tensor` x `data` devices. */
 typedef struct pipe {
     int stages, tensor, data;
     int64_t micro;
-    int again;         /* so many blocks are recomputed */
-    bool searched;     /* its layout is: of these, stages and micro-batches are given */
-    const char *extra; /* words beside these                                          */
-    double seconds;    /* roughly                                                     */
+    int again;          /* so many blocks are recomputed                                */
+    bool searched;      /* its layout is: of these, stages and micro-batches are given  */
+    const char *extra;  /* words beside these                                           */
+    double seconds;     /* roughly                                                      */
+    const char *spared; /* "8-3": so many blocks are recomputed at each place, instead
+                           (recompute=stages:); NULL: none                              */
 } pipe;
 
 /* Sums over the graph of a whole batch. */
@@ -47,6 +49,14 @@ typedef struct sums {
     double kernels; /* in one micro-batch                     */
     int blocks;
 } sums;
+
+/* What a pipeline takes. */
+typedef struct taken {
+    pipe of;
+    double seconds;           /* of a step */
+    int n;                    /* 0: nobody said */
+    double peak[MOST_STAGES]; /* [n] bytes at each place */
+} taken;
 
 typedef struct trial {
     pipe of;
@@ -79,6 +89,8 @@ typedef struct search {
     int n_trials, tried;
     const char *asked[MOST_TRIED]; /* [tried] */
     trial trial[KEPT + 1];         /* [n_trials] the fastest that fits first */
+    taken large;                   /* of those that do not, and recompute nothing, the fastest */
+    taken spared;                  /* the last one that spares its places                      */
 } search;
 
 /* -- roughly ----------------------------------------------------------------------------------- */
@@ -171,7 +183,9 @@ static const char *text_of(const search *x, const pipe *p)
         pl_text_add(&t, ",zero=1");
     else if (x->masters)
         pl_text_add(&t, ",masters"); /* which are a part of zero=1 */
-    if (p->again && p->again < x->sum.blocks)
+    if (p->spared)
+        pl_text_add(&t, ",recompute=stages:%s", p->spared);
+    else if (p->again && p->again < x->sum.blocks)
         pl_text_add(&t, ",recompute=%d", p->again);
     else if (p->again)
         pl_text_add(&t, ",recompute=full");
@@ -314,25 +328,49 @@ typedef struct trials {
     pthread_mutex_t lock;
 } trials;
 
-static void run_trial(void *with, int i)
+/* `beat`: INFINITY is nothing. False: it came to nothing. */
+static bool find_trial(const search *x, double beat, trial *t)
 {
-    trials *all = with;
-    search *x = all->x;
-    trial *t = &all->at[i];
     pl_plan_request r = *x->r;
     pl_err why = { 0 };
     r.search.watch = NULL; /* which is told of all */
     r.lower.paths = x->paths;
-    if (all->beat < INFINITY) r.beat = all->beat;
+    if (beat < INFINITY) r.beat = beat;
     if (isfinite(x->until)) r.search.seconds = fmax(x->until - pl_clock_now(), 1e-3);
     t->arena = pl_arena_new("pipeline");
     const bool ok = t->graph &&
                     pl_strategy_parse(t->text, x->c->n_devices, t->arena, &r.strategy, &why) &&
                     pl_plan_find(&r, t->graph, t->arena, &t->found, &why);
     if (ok && !t->of.searched) t->found->take->name = r.strategy.text;
+    return ok;
+}
+
+static taken read_taken(const trial *t)
+{
+    const pl_candidate *k = t->found->take;
+    taken y = { .of = t->of, .seconds = k->forecast.step_seconds };
+    if (k->stages) y.n = t->of.stages;
+    for (int c = 0; c < y.n; c++) y.peak[c] = (double)k->stages->memory[c].peak;
+    return y;
+}
+
+static void note_taken(search *x, const trial *t)
+{
+    const taken y = read_taken(t);
+    const bool all = !t->of.searched && !t->of.again && !t->of.spared && !t->found->take->fits;
+    if (t->of.spared) x->spared = y;
+    if (all && y.n && (!x->large.n || y.seconds < x->large.seconds)) x->large = y;
+}
+
+static void run_trial(void *with, int i)
+{
+    trials *all = with;
+    trial *t = &all->at[i];
+    const bool ok = find_trial(all->x, all->beat, t);
     pthread_mutex_lock(&all->lock);
+    if (ok) note_taken(all->x, t);
     if (ok)
-        keep_trial(x, t);
+        keep_trial(all->x, t);
     else
         pl_arena_free(t->arena);
     pthread_mutex_unlock(&all->lock);
@@ -380,37 +418,87 @@ static pipe search_layouts(search *x, pipe first)
     return best;
 }
 
-/* Bytes of the fullest device; 0: there is no such plan. */
-static double peak_of(search *x, const pipe *p)
+/* -- no more recomputed than it takes ---------------------------------------------------------- */
+
+/* What a pipeline takes that is not to be kept; n 0: there is no such plan. */
+static taken measure(search *x, pipe p)
 {
-    pl_arena *tmp = pl_arena_new("peak");
-    pl_plan_request r = *x->r;
-    pl_err why = { 0 };
-    pl_found *f = NULL;
-    pl_graph *g = graph_of(x, p->micro);
-    const bool ok = g &&
-                    pl_strategy_parse(text_of(x, p), x->c->n_devices, tmp, &r.strategy, &why) &&
-                    pl_plan_find(&r, g, tmp, &f, &why);
-    const double bytes = ok ? (double)f->take->forecast.memory.peak : 0;
-    pl_arena_free(tmp);
-    return bytes;
+    trial t = { .of = p, .text = text_of(x, &p), .graph = graph_of(x, p.micro) };
+    const taken y = find_trial(x, INFINITY, &t) ? read_taken(&t) : (taken){ 0 };
+    pl_arena_free(t.arena);
+    return y;
 }
 
-/* Of the best pipeline, which recomputes all blocks, no more than it takes to fit: memory is about
- * linear in their number. */
-static void spare(search *x)
+/* "8-3" of 8, 3, 0, 0. */
+static const char *say_blocks(const search *x, int n, const int blocks[])
 {
-    const double all = (double)x->trial->found->take->forecast.memory.peak;
-    pipe p = x->trial->of;
-    const int blocks = p.again;
-    p.again = 0;
-    const double none = peak_of(x, &p), over = none - x->memory;
-    if (none <= all || over <= 0) return;
-    for (int i = 0; i < MOST_SPARED; i++) {
-        p.again =
-            (int)ceil(blocks * over / (none - all)) + i * ((blocks + p.stages - 1) / p.stages);
-        if (p.again >= blocks || try_all(x, 1, &p) || x->trial->of.again == p.again) return;
+    pl_text t = { .arena = x->arena };
+    while (n > 1 && !blocks[n - 1]) n--;
+    for (int c = 0; c < n; c++) pl_text_add(&t, "%s%d", c ? "-" : "", blocks[c]);
+    return pl_text_get(&t);
+}
+
+/* So many more as a place lacks memory for. False: none lacks any, or more blocks are no help. */
+static bool add_blocks(const search *x, const taken *y, const double each[], int blocks[])
+{
+    bool any = false;
+    for (int c = 0; c < y->n; c++) {
+        const double over = y->peak[c] - x->memory;
+        if (over <= 0 || each[c] <= 0) continue;
+        blocks[c] += (int)ceil(over / each[c]);
+        any = true;
     }
+    return any;
+}
+
+/* Seconds of the fastest pipeline that fits; people look for that, too. */
+static double best_pipeline(const search *x)
+{
+    return x->n_trials ? seconds_of(x->trial->found) : INFINITY;
+}
+
+/* May it be that, with so many blocks made again? */
+static bool is_hopeful(const search *x, const taken *none, const taken *all, const int blocks[])
+{
+    double some = 0;
+    for (int c = 0; c < none->n; c++) some += blocks[c];
+    return none->seconds + (all->seconds - none->seconds) * some / x->sum.blocks < best_pipeline(x);
+}
+
+/* Of a pipeline that would keep more than there is room for, each place recomputes as many blocks
+ * as it lacks memory for (AdaPipe: Sun et al., ASPLOS 2024); the cut has shorter stages there. */
+static void spare(search *x, const taken *none)
+{
+    pipe p = none->of;
+    double each[MOST_STAGES];
+    int blocks[MOST_STAGES] = { 0 };
+    p.again = x->sum.blocks;
+    const taken all = measure(x, p);
+    if (all.n != none->n) return;
+    for (int c = 0; c < all.n; c++) each[c] = (none->peak[c] - all.peak[c]) * all.n / x->sum.blocks;
+    p.again = 0;
+    x->spared = *none;
+    for (int i = 0; i < MOST_SPARED && add_blocks(x, &x->spared, each, blocks); i++) {
+        p.spared = say_blocks(x, all.n, blocks);
+        x->spared.n = 0;
+        if (!is_hopeful(x, none, &all, blocks)) return;
+        (void)try_all(x, 1, &p);
+    }
+}
+
+/* The fastest that does not fit, if it is faster than those that do; and the best, if it recomputes
+ * all. */
+static void spare_best(search *x)
+{
+    const trial *first = x->n_trials ? x->trial : NULL;
+    taken none = x->large;
+    if (x->sum.blocks < 2) return;
+    if (none.n && none.seconds < best_pipeline(x)) spare(x, &none);
+    if (!first || !first->found->take->fits || !first->of.again || first->of.searched) return;
+    pipe p = first->of;
+    p.again = 0;
+    none = measure(x, p);
+    if (none.n) spare(x, &none);
 }
 
 /* Other schedules, and more micro-batches, as long as that is faster. */
@@ -428,8 +516,7 @@ static void refine(search *x, pipe best)
         p[0].micro *= 2;
         if (!(found = try_all(x, 1, p))) break;
     }
-    const pipe *of = x->n_trials ? &x->trial->of : NULL;
-    if (of && x->trial->found->take->fits && of->again && !of->searched) spare(x);
+    spare_best(x);
 }
 
 /* What was looked at beside it, of pipelines the fastest. */

@@ -29,7 +29,7 @@ done
 
 # -- with every other word -----------------------------------------------------------------------------------
 for words in pp=2,tp=2,sp,schedule=zb-h2 pp=2,vpp=2,zero=3,recompute=full pp=2,zero=1,offload=optimizer \
-    pp=2,schedule=zbv,auto; do
+    pp=4,recompute=stages:1-0-1 pp=2,schedule=zbv,auto; do
     left_out 2 && continue
     runs 0 '' "${verify[@]}" --devices 4 --strategy "$words,micro=4"
     check "$words is equal" grep -q ' equal ' out

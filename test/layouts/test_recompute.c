@@ -161,6 +161,66 @@ static void test_stages(void **state)
     pl_arena_free(a);
 }
 
+/* Work of a stage, with the blocks that are made again. */
+static double work_of(const pl_plan *p, int stage)
+{
+    double flops = 0;
+    for (int i = 0; i < p->graph->nodes.n; i++) {
+        const pl_node *n = p->graph->nodes.at[i];
+        if (n->phase == PL_UPDATE || p->stages->of[(n->of ? n->of : n)->id] != stage) continue;
+        const pl_share s = pl_plan_share(p, i, 0);
+        const bool again = n->phase == PL_FORWARD && p->recompute[n->out[0]->id];
+        flops += pl_op_flops(&s) * (1 + again);
+    }
+    return flops;
+}
+
+/* Each device has its own number of blocks, and shorter stages where they are more. */
+static void test_places(void **state)
+{
+    static const struct {
+        const char *words;
+        int n, again[4]; /* blocks of each stage */
+    } cases[] = {
+        { "pp=2,micro=2,recompute=stages:2-1", 2, { 2, 1 } },
+        { "pp=2,micro=2,recompute=stages:0-3", 2, { 0, 3 } },
+        { "pp=4,micro=4,recompute=stages:2-0-1", 4, { 2, 0, 1, 0 } },
+        { "pp=2,vpp=2,micro=2,recompute=stages:3-1", 2, { 2, 1, 1, 0 } },
+    };
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        pl_arena *a = pl_arena_new("test");
+        const pl_graph *g = make_micro("gpt2:layers=16,hidden=32,heads=4,vocab=64,seq=16,batch=8",
+                                       cases[c].n, 0, a);
+        const pl_plan *p = plan(g, cases[c].words, cases[c].n, NULL, a);
+        int again[4] = { 0 };
+        for (int i = 0; i < 16; i++) {
+            const pl_value *v = pl_graph_find(g, pl_arena_fmt(a, "h.%d.mlp.gelu", i));
+            again[p->stages->of[v->maker->id]] += p->recompute[v->id];
+        }
+        for (int k = 0; k < 4; k++)
+            EXPECT(again[k] == cases[c].again[k], "%s: stage %d: %d blocks", cases[c].words, k,
+                   again[k]);
+        pl_arena_free(a);
+    }
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g =
+        make_micro("llama:layers=16,hidden=32,heads=4,ffn=64,vocab=8,seq=16,batch=8", 2, 0, a);
+    const pl_plan *all = plan(g, "pp=2,micro=2,recompute=stages:16", 2, NULL, a),
+                  *none = plan(g, "pp=2,micro=2", 2, NULL, a);
+    const double block = (work_of(none, 0) + work_of(none, 1)) / 16;
+    EXPECT(work_of(all, 0) > work_of(none, 0) && work_of(all, 1) > work_of(none, 1) + block / 2,
+           "%.3g %.3g", work_of(all, 0), work_of(all, 1));
+    EXPECT(fabs(work_of(all, 0) - work_of(all, 1)) < 1.5 * block, "%.3g %.3g of %.3g",
+           work_of(all, 0), work_of(all, 1), block);
+    pl_arena_free(a);
+}
+
 /* No weight, no state's change, nothing of the backward pass is ever made again by a word. */
 static void test_legal(void **state)
 {
@@ -230,7 +290,8 @@ int main(void)
         cmocka_unit_test(test_selective), cmocka_unit_test(test_full),
         cmocka_unit_test(test_time),      cmocka_unit_test(test_some),
         cmocka_unit_test(test_legal),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_stages),    cmocka_unit_test(test_places),
+        cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

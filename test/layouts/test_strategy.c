@@ -129,6 +129,12 @@ static void test_parse_errors(void **state)
         { "zero=3,tp=4", 4, PL_EUSAGE,
           "zero=3 splits over dp and cp, and of the 4 devices none are left" },
         { "dp", 0, PL_EUSAGE, "for 0 devices" },
+        { "recompute=stages:3", 4, PL_EUSAGE, "is of pipelines: say pp=N too, or recompute=N" },
+        { "pp=2,micro=4,recompute=stages:3-", 4, PL_EUSAGE, "no list of numbers of blocks" },
+        { "pp=2,micro=4,recompute=stages:3-x", 4, PL_EUSAGE, "no list of numbers of blocks" },
+        { "pp=2,micro=4,recompute=stages:9999999", 4, PL_EUSAGE, "no list of numbers of blocks" },
+        { "pp=2,micro=4,recompute=stages:3-2-1", 4, PL_EUSAGE,
+          "has 3 numbers, and the pipeline 2 devices" },
         { "hpz=2,ep=2,spatial=2,tp=2.5d:2x2x2", 128, PL_EUSAGE,
           "on 128 devices has 7 axes (dp=2 among them), and a mesh has at most 6" },
     };
