@@ -5,6 +5,7 @@
 #   large    LLaMA-3 70B and 405B on 16,384 devices, with a strategy and searched
 #   tight    models that fit where blocks are recomputed
 #   hosted   models that fit where states lie in the host's memory
+#   stages   with pipelines (-O 3)
 # PLEAT is the program (build/pleat), BEFORE another one that each command is timed with in turn (or none), ROUNDS how
 # often (3; the least counts), LIMIT after how many seconds a command is given up (100).
 set -eu
@@ -13,7 +14,7 @@ pleat=${PLEAT:-build/pleat}
 before=${BEFORE:-}
 rounds=${ROUNDS:-3}
 limit=${LIMIT:-100}
-[ $# -gt 0 ] || set -- depth devices large tight hosted
+[ $# -gt 0 ] || set -- depth devices large tight hosted stages
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -80,6 +81,15 @@ hosted() {
     row hosted llama3-8b:batch=64,seq=4096,dtype=bf16 1x1xh100
     row hosted llama3-8b:batch=64,seq=4096,dtype=bf16 1x8xv100
     row hosted llama3-70b:batch=64,seq=4096,dtype=bf16 1x8xh100
+}
+
+stages() {
+    row stages gpt-39b 8x8xv100 -O 3
+    row stages llama3-70b:batch=64,seq=4096,dtype=bf16 8x8xh100 -O 3
+    row stages llama3-405b:batch=512,seq=4096,dtype=bf16 64x8xh100 -O 3
+    row stages llama3-405b:batch=1024,seq=8192,dtype=bf16 128x8xh100 -O 3
+    row stages llama3-405b:seq=2048,batch=4096 2048x8xh100 -O 3
+    row stages gpt3-175b:batch=64,seq=2048,dtype=bf16 8x8xa100-80gb -O 3
 }
 
 echo "set,model,cluster,options,before_seconds,before_mib,seconds,mib,search_seconds,gap,step_seconds"

@@ -354,10 +354,12 @@ static taken read_taken(const trial *t)
     return y;
 }
 
+/* Of those whose layout is given: these have MOST_STAGES at most. */
 static void note_taken(search *x, const trial *t)
 {
+    if (t->of.searched) return;
     const taken y = read_taken(t);
-    const bool all = !t->of.searched && !t->of.again && !t->of.spared && !t->found->take->fits;
+    const bool all = !t->of.again && !t->of.spared && !t->found->take->fits;
     if (t->of.spared) x->spared = y;
     if (all && y.n && (!x->large.n || y.seconds < x->large.seconds)) x->large = y;
 }
