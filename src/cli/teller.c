@@ -108,19 +108,29 @@ static void tell_plan(const pl_teller *t)
     pl_arena_free(tmp);
 }
 
+/* How low a layout may be, as far as rank 0, which knows that, is the heaviest; or that it is not
+ * the step that takes most. */
+static const char *work_note(const pl_train_event *e, pl_arena *a)
+{
+    const pl_program *p = e->program[PL_TRAIN_STEP];
+    if (e->stats->work_bytes != e->stats->most.work) return "";
+    return p->work_bytes == e->stats->work_bytes
+               ? pl_arena_fmt(a, " (no layout of this order is below %s)",
+                              pl_text_size(a, (double)p->work_bound))
+               : pl_arena_fmt(a, " (a step alone takes %s)",
+                              pl_text_size(a, (double)p->work_bytes));
+}
+
 static void tell_memory(const pl_teller *t, const pl_train_event *e)
 {
     pl_arena *a = pl_arena_new("memory line");
-    const pl_program *p = e->program[PL_TRAIN_STEP];
-    fprintf(stderr,
-            "memory of one device: %s of states, %s of work (no layout of this order is below "
-            "%s), %s of scratch\n",
-            pl_text_size(a, (double)e->stats->state_bytes),
-            pl_text_size(a, (double)e->stats->work_bytes), pl_text_size(a, (double)p->work_bound),
-            pl_text_size(a, (double)e->stats->scratch_bytes));
-    if (e->stats->host_bytes)
+    const pl_fit *most = &e->stats->most; /* of the heaviest */
+    fprintf(stderr, "memory of one device: %s of states, %s of work%s, %s of scratch\n",
+            pl_text_size(a, (double)most->state), pl_text_size(a, (double)most->work),
+            work_note(e, a), pl_text_size(a, (double)most->scratch));
+    if (most->host)
         fprintf(stderr, "in the host's memory, beside that: %s\n",
-                pl_text_size(a, (double)e->stats->host_bytes));
+                pl_text_size(a, (double)most->host));
     if (pl_train_tables(t->job))
         fprintf(stderr, "tables, of which devices have caches: %s%s%s\n",
                 pl_text_size(a, (double)pl_train_tables(t->job)),

@@ -235,7 +235,8 @@ static bool make(pl_exec *exec, pl_arena *arena, const pl_program *const program
     const pl_fit need = { exec->stats.state_bytes, exec->stats.work_bytes,
                           exec->stats.scratch_bytes,
                           exec->options.host_dir ? 0 : exec->stats.host_bytes };
-    PL_TRY(pl_fit_check(exec->device, exec->comm, &need, exec->options.memory_limit, err));
+    PL_TRY(pl_fit_check(exec->device, exec->comm, &need, exec->options.memory_limit,
+                        &exec->stats.most, err));
     PL_TRY(make_block(exec, err));
     for (int i = 0; i < exec->n_programs; i++) bind(exec, &exec->programs[i]);
     return make_lane(exec, arena, err);

@@ -7,6 +7,7 @@
 #define PL_RUN_EXEC_H
 #include "program/program.h"
 #include "run/comm.h"
+#include "run/fit.h"
 #include "run/kernel.h"
 
 typedef struct pl_exec pl_exec;
@@ -70,6 +71,7 @@ PL_MUST_CHECK bool pl_exec_agree(pl_exec *exec, pl_err *err);
 typedef struct pl_exec_stats {
     int64_t state_bytes, work_bytes, scratch_bytes; /* of the block            */
     int64_t host_bytes;                             /* of the host's memory    */
+    pl_fit most;                                    /* of the heaviest rank, in these four      */
     double compute_seconds;                         /* in kernels              */
     double exposed_seconds;                         /* waiting for messages    */
     double busy_seconds;                            /* with messages under way */

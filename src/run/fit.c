@@ -2,11 +2,15 @@
  * takes (find_neighbours), and all compare. */
 #include "run/fit.h"
 
-/* What the devices that share this one's memory take. */
+/* What the devices that share this one's memory take, and the heaviest of all. */
 typedef struct neighbours {
     int n;
     int64_t all, largest; /* bytes */
+    pl_fit most;
 } neighbours;
+
+/* What a rank tells the others. */
+enum { POOL, STATE, WORK, SCRATCH, HOST, N_TOLD };
 
 static const char *const advice =
     "take the batch in micro-batches (--micro N), keep less (--evict pleat, or with --strategy "
@@ -15,45 +19,53 @@ static const char *const advice =
 
 static int64_t sum_of(const pl_fit *need)
 {
-    return need->state + need->work + need->scratch;
+    return need->state + need->work + need->scratch + need->host;
+}
+
+static void add_told(neighbours *x, const int64_t told[], int64_t pool)
+{
+    const pl_fit y = { told[STATE], told[WORK], told[SCRATCH], told[HOST] };
+    if (y.state + y.work > x->most.state + x->most.work) x->most = y;
+    if (told[POOL] != pool) return;
+    x->n++;
+    x->all += sum_of(&y);
+    if (sum_of(&y) > x->largest) x->largest = sum_of(&y);
 }
 
 /* All ranks tell each other where they are and what they take. */
 static bool find_neighbours(uint64_t pool, pl_comm *comm, const pl_fit *need, pl_arena *tmp,
                             neighbours *out, pl_err *err)
 {
-    int64_t mine[2] = { (int64_t)pool, sum_of(need) + need->host };
-    *out = (neighbours){ 1, mine[1], mine[1] };
-    if (!comm) return true;
-    int64_t *all = PL_NEW_N(tmp, int64_t, 2 * comm->size);
+    int64_t mine[N_TOLD] = { (int64_t)pool, need->state, need->work, need->scratch, need->host };
+    *out = (neighbours){ .most = *need };
+    if (!comm) {
+        add_told(out, mine, mine[POOL]);
+        return true;
+    }
+    int64_t *all = PL_NEW_N(tmp, int64_t, N_TOLD * comm->size);
     pl_comm_count books = comm->count; /* no message of the program */
     const pl_message m = { .kind = PL_ALL_GATHER,
                            .type = PL_I64,
-                           .count = 2,
+                           .count = N_TOLD,
                            .send = mine,
                            .recv = all,
                            .label = "bytes of each device" };
     PL_TRY(pl_comm_run(comm, comm->world, &m, err));
     comm->count = books;
     *out = (neighbours){ 0 };
-    for (int r = 0; r < comm->size; r++) {
-        if (all[2 * r] != mine[0]) continue;
-        out->n++;
-        out->all += all[2 * r + 1];
-        if (all[2 * r + 1] > out->largest) out->largest = all[2 * r + 1];
-    }
+    for (int r = 0; r < comm->size; r++) add_told(out, &all[N_TOLD * r], mine[POOL]);
     return true;
 }
 
 /* Of what plans count: what kernels need besides is known only when they are made. */
-static bool check_limit(const pl_fit *need, int64_t limit, pl_arena *tmp, pl_err *err)
+static bool check_limit(const pl_fit *most, int64_t limit, pl_arena *tmp, pl_err *err)
 {
-    const int64_t planned = need->state + need->work;
+    const int64_t planned = most->state + most->work;
     if (!limit || planned <= limit) return true;
     return pl_err_set(
         err, PL_EINFEASIBLE, "one device needs %s (states %s, work %s), its limit is %s: %s",
-        pl_text_size(tmp, (double)planned), pl_text_size(tmp, (double)need->state),
-        pl_text_size(tmp, (double)need->work), pl_text_size(tmp, (double)limit), advice);
+        pl_text_size(tmp, (double)planned), pl_text_size(tmp, (double)most->state),
+        pl_text_size(tmp, (double)most->work), pl_text_size(tmp, (double)limit), advice);
 }
 
 static bool check_pool(const neighbours *x, const pl_fit *need, int64_t bytes, pl_arena *tmp,
@@ -74,7 +86,7 @@ static bool check_pool(const neighbours *x, const pl_fit *need, int64_t bytes, p
 }
 
 bool pl_fit_check(const pl_device *device, pl_comm *comm, const pl_fit *need, int64_t limit,
-                  pl_err *err)
+                  pl_fit *most, pl_err *err)
 {
     neighbours x;
     uint64_t pool;
@@ -83,8 +95,9 @@ bool pl_fit_check(const pl_device *device, pl_comm *comm, const pl_fit *need, in
     int64_t bytes = device->memory(&pool);
     bool told = find_neighbours(pool, comm, need, tmp, &x, &lost);
     if (!told && !err->code) *err = lost;
-    bool ok =
-        !err->code && check_limit(need, limit, tmp, err) && check_pool(&x, need, bytes, tmp, err);
+    *most = x.most;
+    bool ok = !err->code && check_limit(&x.most, limit, tmp, err) &&
+              check_pool(&x, need, bytes, tmp, err);
     pl_arena_free(tmp);
     return ok;
 }

@@ -77,6 +77,19 @@ static void open_caches(pl_runner *runner)
     if (job->counts.n) pl_caches_warm(runner->caches, runner->exec);
 }
 
+/* It is what else there is beside the step, validation first, that takes too much; said where all
+ * ranks take the same. */
+static void note_rest(const pl_runner *runner, int64_t limit, pl_err *err)
+{
+    const int64_t alone = runner->store->bytes + runner->program[STEP]->work_bytes;
+    const pl_err had = *err;
+    const bool alike = !runner->program[STEP]->plan->stages;
+    if (err->code != PL_EINFEASIBLE || !limit || alone > limit || !alike) return;
+    *err = (pl_err){ 0 };
+    pl_err_set(err, had.code, "%s; a step alone fits: --eval-batches 0 leaves validation out",
+               had.msg);
+}
+
 static bool start(pl_runner *runner, pl_comm *comm, int (*wish)(void *of), void *of, pl_err *err)
 {
     const pl_train_job *job = runner->job;
@@ -88,8 +101,10 @@ static bool start(pl_runner *runner, pl_comm *comm, int (*wish)(void *of), void 
     pl_exec_options options = job->options.exec;
     options.wish = wish, options.wish_of = of;
     options.record = job->options.record != NULL;
-    if (!pl_exec_new(&options, comm, n, runner->program, runner->arena, &runner->exec, err))
+    if (!pl_exec_new(&options, comm, n, runner->program, runner->arena, &runner->exec, err)) {
+        note_rest(runner, options.memory_limit, err);
         return comm ? pl_comm_agree(comm, err) : false;
+    }
     const pl_init from = pl_train_initial(job);
     bool ok = job->options.resume ? pl_state_load(runner->exec, runner->store, &job->from, err)
                                   : pl_state_init(runner->exec, runner->store, &from, false, err);
