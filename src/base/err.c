@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What stands in a file or a command must not steer a terminal. */
+static void tame(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') *text = '?';
+}
+
 bool pl_err_set(pl_err *err, pl_code code, const char *fmt, ...)
 {
     if (err->code) return false;
@@ -13,6 +20,7 @@ bool pl_err_set(pl_err *err, pl_code code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->msg, sizeof err->msg, fmt, ap);
     va_end(ap);
+    tame(err->msg);
     return false;
 }
 
@@ -23,6 +31,7 @@ bool pl_err_in(pl_err *err, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(place, sizeof place, fmt, ap);
     va_end(ap);
+    tame(place);
     memcpy(old, err->msg, sizeof old);
     size_t n = strlen(place);
     memcpy(err->msg, place, n);

@@ -77,6 +77,7 @@ static const char *const words[] = { "", "recompute=full", "recompute=full,offlo
                                      "recompute=full,offload=all",
                                      "recompute=full,offload=weights,offload=updates" };
 enum { N_WORDS = sizeof words / sizeof *words };
+static const char blocks[] = "recompute=full";
 
 typedef struct change {
     const pl_job *j;
@@ -156,17 +157,30 @@ static void try_micro(change *x, const char *more, double limit, double peak, do
     }
 }
 
+/* Without recomputing, where that is said already or there are no blocks; NULL: nothing is left. */
+static const char *leave_blocks(const char *list)
+{
+    const size_t n = strlen(blocks);
+    if (strncmp(list, blocks, n) != 0) return list;
+    return list[n] ? list + n + 1 : NULL;
+}
+
 static void try_each(change *x, double limit, const pl_forecast_memory *m, bool splits)
 {
+    bool plain = has(x->strategy, blocks);
     for (int i = 0; i < N_WORDS; i++) {
+        const char *more = plain ? leave_blocks(words[i]) : words[i];
         double peak = (double)m->peak;
         double states = (double)(m->weights + m->optimizer + m->buffers);
         pl_watch_tell(x->j->request.search.watch, "it does not fit: trying changes", i + 1,
                       N_WORDS);
-        if (is_given(x->strategy, words[i])) continue;
-        if (*words[i] && !try_words(x, join(x, words[i], 1), &peak, &states)) continue;
+        if (!more || is_given(x->strategy, more)) continue;
+        if (*more && !try_words(x, join(x, more, 1), &peak, &states)) {
+            plain |= !strcmp(more, blocks);
+            continue;
+        }
         if (peak <= limit) break;
-        if (splits) try_micro(x, words[i], limit, peak, states);
+        if (splits) try_micro(x, more, limit, peak, states);
     }
     if (x->j->graph->nodes.n <= PL_EVICTION_NODES) try_evicted(x);
 }

@@ -128,9 +128,9 @@ static void tell_memory(const pl_teller *t, const pl_train_event *e)
     fprintf(stderr, "memory of one device: %s of states, %s of work%s, %s of scratch\n",
             pl_text_size(a, (double)most->state), pl_text_size(a, (double)most->work),
             work_note(e, a), pl_text_size(a, (double)most->scratch));
-    if (most->host)
-        fprintf(stderr, "in the host's memory, beside that: %s\n",
-                pl_text_size(a, (double)most->host));
+    const int64_t host = most->host > e->stats->host_bytes ? most->host : e->stats->host_bytes;
+    if (host) /* in a file it is none of what the ranks' memory is judged by */
+        fprintf(stderr, "in the host's memory, beside that: %s\n", pl_text_size(a, (double)host));
     if (pl_train_tables(t->job))
         fprintf(stderr, "tables, of which devices have caches: %s%s%s\n",
                 pl_text_size(a, (double)pl_train_tables(t->job)),

@@ -235,10 +235,12 @@ static bool is_short(const choosing *x)
 static void list_later(const choosing *x, pl_offers *l)
 {
     const unsigned now = is_short(x) ? PL_OFFER_SHORT : 0;
+    const bool tables = now && is_of_tables(x->g);
     if (x->tight) list_tight(x, l);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            if (o->when & now) add_attempt(x, l, o, usual_size(x->c), false);
+            if (o->when & now && (tables || !(o->when & PL_OFFER_TABLES)))
+                add_attempt(x, l, o, usual_size(x->c), false);
     list_left(l);
 }
 
@@ -373,8 +375,9 @@ void pl_offers_add(choosing *x, pl_offers *l)
 void pl_offers_add_small(choosing *x)
 {
     pl_err why = { 0 };
+    const bool tables = is_of_tables(x->g);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            if (o->when & PL_OFFER_SMALL)
+            if (o->when & PL_OFFER_SMALL && (tables || !(o->when & PL_OFFER_TABLES)))
                 (void)!pl_candidates_add_layout(x, offer_text(x, o, usual_size(x->c)), &why);
 }

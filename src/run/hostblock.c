@@ -15,6 +15,12 @@ static bool refuse(size_t bytes, const char *dir, int code, pl_err *err)
                       strerror(code), dir ? ", or give --host-dir a folder with room" : "");
 }
 
+static bool refuse_folder(const char *dir, int code, pl_err *err)
+{
+    return pl_err_set(err, PL_EINPUT, "--host-dir %s: %s: name a folder that is there, for writing",
+                      dir, strerror(code));
+}
+
 /* A file without a name; -1: errno says why not. */
 static int open_file(const char *dir)
 {
@@ -34,7 +40,7 @@ bool pl_hostblock_new(size_t bytes, const char *dir, pl_hostblock *out, pl_err *
     if (dir) {
         flags = MAP_SHARED;
         fd = open_file(dir);
-        if (fd < 0) return refuse(bytes, dir, errno, err);
+        if (fd < 0) return refuse_folder(dir, errno, err);
         const int code = posix_fallocate(fd, 0, (off_t)bytes);
         if (code) {
             close(fd);

@@ -29,6 +29,16 @@ static void err_keeps_the_first_failure(void **state)
     assert_string_equal(err.msg, "k is 768 but 1024");
 }
 
+/* What a file has in it does not reach a terminal as it is. */
+static void err_is_tame(void **state)
+{
+    (void)state;
+    pl_err err = { 0 };
+    pl_err_set(&err, PL_EINPUT, "no row '%s'", "\033[2Ja\tb\n");
+    assert_false(pl_err_in(&err, "%s.csv", "\r\a"));
+    assert_string_equal(err.msg, "??.csv: no row '?[2Ja\tb\n'");
+}
+
 static void err_collects_places_outermost_first(void **state)
 {
     (void)state;
@@ -507,6 +517,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(err_keeps_the_first_failure),
+        cmocka_unit_test(err_is_tame),
         cmocka_unit_test(err_collects_places_outermost_first),
         cmocka_unit_test(err_truncates),
         cmocka_unit_test(try_returns_at_the_first_failure),

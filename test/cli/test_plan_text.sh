@@ -102,6 +102,13 @@ for strategy in dp zero=3 tp=2; do
     peak=$(grep -o '"peak_bytes": [0-9]*' out | head -n 1 | grep -o "[0-9]*$")
     check "$words fits: $peak bytes" test "$peak" -le $((24 << 20))
 done
+# Without blocks to recompute, states on the host still help.
+table=(dlrm:rows=200000 --cluster 4xa10 --optimizer adagrad)
+runs 0 '' "${plan[@]}" "${table[@]}" --memory 100MiB --strategy embrace
+tr '\n' ' ' < out > line
+check 'tables on the host are named' grep -qE -e '--strategy +embrace,offload=[a-z,=]* +does' line
+runs 0 '' "${plan[@]}" "${table[@]}" --memory 40MiB
+check 'and found' grep -q '^embrace,offload=' out
 runs 0 '' "${plan[@]}" resnet18:batch=64 --devices 2 --strategy dp --memory 700MiB
 tr '\n' ' ' < out > line
 check 'running statistics stay those of whole batches' grep -qE 'does not fit, by .*--strategy +dp( +--evict|,recompute=full)' line
