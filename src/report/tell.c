@@ -425,16 +425,23 @@ static void tell_messages(const pl_told *t, pl_text *out)
 
 static void tell_cached(const pl_told *t, pl_text *out)
 {
-    int64_t bytes = 0;
+    int64_t bytes = 0, rows = 0, cached = 0;
     for (int i = 0; i < t->graph->values.n; i++) {
         const pl_value *v = t->graph->values.at[i];
         const pl_shape whole = pl_graph_whole(v);
-        if (v->rows) bytes += pl_shape_count(&whole) * pl_type_bytes(v->type);
+        if (!v->rows) continue;
+        bytes += pl_shape_count(&whole) * pl_type_bytes(v->type);
+        if (v->kind == PL_WEIGHT) rows += v->rows, cached += v->shape.dim[0];
     }
     if (!bytes) return;
+    const bool share = strchr(t->cache, '%') != NULL;
     const char *words = pl_arena_fmt(
-        out->arena, "devices have %s%s of each table, and the host's memory has all of it, %s%s",
-        t->cache, strchr(t->cache, '%') ? " of the rows" : " rows", size(out, (double)bytes),
+        out->arena,
+        "devices have %lld of %lld rows, %.3g %% (%s of each table%s), and the host's memory has "
+        "all of them, %s%s",
+        (long long)cached, (long long)rows, 100 * (double)cached / (double)rows,
+        pl_arena_fmt(out->arena, share ? "%s" : "%s rows", t->cache),
+        share ? ", and no less than a batch has ids" : "", size(out, (double)bytes),
         t->n_caches ? "" : "; --ids tells what moves");
     tell_line(t, "tables", words, out);
 }
