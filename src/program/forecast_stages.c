@@ -84,6 +84,38 @@ static void find_held(const place *x, const pl_memory_changes *c, int stage, boo
     }
 }
 
+/* Is it a state that a pass gathers, which is there before it is read? */
+static bool is_gathered(const place *x, const pl_step_life *y)
+{
+    const pl_step *s = y->first < x->p->n_steps ? &x->p->step[y->first] : NULL;
+    return s && y->value && pl_graph_state(y->value) && s->kind == PL_MESSAGE &&
+           s->pass < x->n_passes - 1 && y->end < x->p->n_steps && y->end > y->first + 1;
+}
+
+/* In a step of many micro-batches the states of the passes to come are gathered while others run,
+ * as far as the limit allows; of one alone that is seen of its own passes only. So what is gathered
+ * counts in the step that reads it, and what is ahead, of two passes at most as seen, beside all.
+ * Returns the latter's bytes. */
+static int64_t count_ahead(const place *x, const pl_memory_changes *c, const bool *held,
+                           int64_t change[], pl_arena *tmp)
+{
+    int64_t *of = PL_NEW_N(tmp, int64_t, x->n_passes), first = 0, second = 0;
+    for (int i = 0; i < c->n_lives; i++) {
+        const pl_step_life *y = &c->life[i];
+        if (held[i] || y->sum == PL_CHANGE_HOST || !is_gathered(x, y)) continue;
+        change[y->first] -= y->bytes;
+        change[y->end - 1] += y->bytes;
+        of[x->p->step[y->end - 1].pass] += y->bytes;
+    }
+    for (int k = 0; k < x->n_passes; k++)
+        if (of[k] > first)
+            second = first, first = of[k];
+        else if (of[k] > second)
+            second = of[k];
+    const int64_t ahead = first + second;
+    return ahead < x->p->ahead_bytes ? ahead : x->p->ahead_bytes;
+}
+
 /* The most that is there beside what is held. */
 static void find_other(place *x, const pl_memory_changes *c, const bool *held, pl_arena *tmp)
 {
@@ -96,11 +128,13 @@ static void find_other(place *x, const pl_memory_changes *c, const bool *held, p
         change[y->first] -= y->bytes;
         change[y->end] += y->bytes;
     }
+    const int64_t ahead = count_ahead(x, c, held, change, tmp);
     for (int i = 0; i < x->p->n_steps; i++) {
         now += change[i];
         int64_t *most = x->p->step[i].pass < x->n_passes - 1 ? &x->other : &x->other_updates;
         if (now > *most) *most = now;
     }
+    x->other += ahead;
 }
 
 /* -- seconds ----------------------------------------------------------------------------------- */

@@ -104,6 +104,7 @@ bool pl_program_lower(const pl_plan *plan, int rank, const pl_store *store,
     if (ok) pl_lower_overwrites(&l);
     if (ok) pl_lower_once(&l);
     if (ok) pl_lower_order(&l);
+    if (ok) p->ahead_bytes = pl_lower_ahead(&l);
     if (ok && plan->stages) pl_lower_sends(&l);
     ok = ok && pl_lower_spare(&l, p, err);
     ok = ok && pl_lower_places(&l, p, err);

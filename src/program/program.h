@@ -181,6 +181,7 @@ typedef struct pl_program {
     pl_step *step;
     int n_inputs, n_outputs;
     pl_port *input, *output;
+    int64_t ahead_bytes;        /* of states that are gathered before they are read, at most  */
     int64_t work_bytes;         /* height of the work block                                   */
     int64_t host_bytes;         /* of that in the host's memory                               */
     int64_t work_bound;         /* no layout of this order is lower                           */

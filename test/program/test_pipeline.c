@@ -146,8 +146,43 @@ static void test_programs(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_case(i);
 }
 
+/* What is gathered ahead for passes to come counts, though one micro-batch has none to come. */
+static void test_gathered(void **state)
+{
+    static const char *const layouts[] = { "pp=2,zero=3,micro=4", "pp=2,vpp=2,zero=3,micro=4",
+                                           "pp=2,zero=3,recompute=full,micro=4" };
+    (void)state;
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        pl_arena *a = pl_arena_new("test");
+        const pl_graph *g =
+            make_micro("gpt2:layers=8,hidden=128,heads=4,vocab=100,seq=64,batch=16", 4, 1, a);
+        pl_plan *x = plan(g, layouts[i], 4, NULL, a);
+        const pl_speed speed = speed_of(0.5), each[] = { speed, speed };
+        const int like[] = { 0, 1 };
+        const pl_program *program[2];
+        pl_forecast f[2];
+        pl_stages_forecast all;
+        pl_unrolled u;
+        pl_err err = { 0 };
+        set_links(x, 1e-5, 1e-9);
+        EXPECT(pl_plan_unroll(x, a, &u, &err), "%s: %s", layouts[i], err.msg);
+        for (int c = 0; c < 2; c++)
+            program[c] = lower(x, pl_stages_rank(x, c), &(pl_lower_options){ 0 }, a);
+        pl_forecast_stages(2, program, like, each, a, a, f, &all);
+        for (int c = 0; c < 2; c++) {
+            const pl_program *p = lower(u.plan, pl_stages_rank(x, c), &(pl_lower_options){ 0 }, a);
+            const double ratio =
+                (double)f[c].memory.peak / (double)(p->work_bytes + p->store->bytes);
+            EXPECT(ratio > 0.98 && ratio < 1.12, "%s, place %d: %.3f of its bytes", layouts[i], c,
+                   ratio);
+        }
+        pl_arena_free(a);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_programs) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_programs),
+                                        cmocka_unit_test(test_gathered) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
