@@ -209,7 +209,8 @@ static void tell_memory(const pl_told *t, pl_text *out)
         pl_text_add(out, "[%.*s%.*s]", full, "################################", BAR - full,
                     "................................");
     }
-    pl_text_add(out, ", the device that holds most\n");
+    const bool alike = t->cluster->n_classes <= 1;
+    pl_text_add(out, alike ? ", the device that holds most\n" : ", the fullest device\n");
     pl_text items = { .arena = out->arena };
     for (size_t i = 0; i < sizeof item / sizeof *item; i++)
         pl_text_add(&items, "%s%s %s", i ? ", " : "", item[i].name,
