@@ -447,8 +447,10 @@ static bool add_blocks(const search *x, const taken *y, const double each[], int
     for (int c = 0; c < y->n; c++) {
         const double over = y->peak[c] - x->memory;
         if (over <= 0 || each[c] <= 0) continue;
-        blocks[c] += (int)ceil(over / each[c]);
-        any = true;
+        const int most = x->sum.blocks - blocks[c];
+        const int more = (int)fmin(ceil(over / each[c]), most);
+        blocks[c] += more;
+        any |= more > 0;
     }
     return any;
 }
