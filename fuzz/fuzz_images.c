@@ -59,7 +59,8 @@ static void check_input(const pl_data *d, const pl_graph *g, const char *name, d
     float to[ROWS * SIZE * SIZE * 3];
     const pl_value *v = pl_graph_find(g, name);
     pl_port p = { .value = v, .shape = v->shape };
-    p.region = pl_region_of(&p.where, &one, &v->shape, 0);
+    const pl_region region = pl_region_of(&p.where, &one, &v->shape, 0);
+    p.region = &region;
     for (int64_t step = -2; step < 2; step++) {
         pl_data_fill(d, &p, 1, step, 2, 0, to);
         for (int64_t i = 0; i < pl_shape_count(&v->shape); i++)
