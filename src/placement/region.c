@@ -59,6 +59,14 @@ pl_region pl_region_of(const pl_placement *p, const pl_mesh *m, const pl_shape *
     return r;
 }
 
+const pl_region *pl_region_new(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank,
+                               pl_arena *out)
+{
+    pl_region *r = PL_NEW(out, pl_region);
+    *r = pl_region_of(p, m, s, rank);
+    return r;
+}
+
 int64_t pl_region_count(const pl_region *r)
 {
     int64_t n = 1;

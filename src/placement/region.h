@@ -22,6 +22,9 @@ typedef struct pl_region {
 } pl_region;
 
 pl_region pl_region_of(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank);
+/* The same, in `out`. */
+const pl_region *pl_region_new(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank,
+                               pl_arena *out);
 int64_t pl_region_count(const pl_region *r); /* elements */
 
 /* Cut digits so that both regions have the same ones; those of one value go. False when one of them

@@ -584,9 +584,7 @@ static pl_port make_port(const places *s, const pl_value *v, int p)
                   .slot = slot_of(s, p),
                   .bytes = l->parts.at[p].bytes };
     x.shape = pl_placement_local(&x.where, &l->plan->mesh, &v->shape, l->rank);
-    pl_region *region = PL_NEW(l->out, pl_region);
-    *region = pl_region_of(&x.where, &l->plan->mesh, &v->shape, l->rank);
-    x.region = region;
+    x.region = pl_region_new(&x.where, &l->plan->mesh, &v->shape, l->rank, l->out);
     return x;
 }
 

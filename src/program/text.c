@@ -239,9 +239,7 @@ static bool parse_port(reader *r, pl_port *x)
     PL_TRY(pl_placement_check(&x->where, mesh, &x->value->shape, r->err));
     PL_TRY(read_slot(r, &x->slot) && expect(r, "bytes") && read_number(r, &x->bytes));
     x->shape = pl_placement_local(&x->where, mesh, &x->value->shape, r->p->rank);
-    pl_region *region = PL_NEW(r->out, pl_region);
-    *region = pl_region_of(&x->where, mesh, &x->value->shape, r->p->rank);
-    x->region = region;
+    x->region = pl_region_new(&x->where, mesh, &x->value->shape, r->p->rank, r->out);
     return true;
 }
 

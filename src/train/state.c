@@ -250,9 +250,7 @@ static bool make_program(gathering *g, const int *by, int k, const pl_program **
         const pl_port *p = &x.store->state[i];
         if (by[i] != k) continue;
         pl_port whole = { .value = p->value, .shape = p->value->shape };
-        pl_region *region = PL_NEW(x.out, pl_region);
-        *region = pl_region_of(&whole.where, &x.plan->mesh, &whole.shape, 0);
-        whole.region = region;
+        whole.region = pl_region_new(&whole.where, &x.plan->mesh, &whole.shape, 0, x.out);
         whole.slot.at = x.whole_bytes;
         whole.bytes = pl_value_bytes(p->value);
         PL_PUSH(x.out, &x.wholes, whole);
