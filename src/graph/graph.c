@@ -183,7 +183,7 @@ pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, c
 pl_value *pl_add_row_moment(pl_builder *b, pl_value *weight, const char *name, const char *init)
 {
     pl_value *v = pl_add_state_of(b, weight, PL_MOMENT, name, init);
-    for (int k = 1; v && k < v->shape.rank; k++) v->shape.dim[k] = 1;
+    if (v) v->shape.dim[v->shape.rank - 1] = 1;
     return v;
 }
 

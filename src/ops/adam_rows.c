@@ -18,7 +18,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 const pl_op pl_op_adam_rows = {
     .name = "adam_rows",
-    .sig = "vh,n,nh,vh,vh,,,->vh,vh,vh",
+    .sig = "...vh,...n,...nh,...vh,...vh,,,->...vh,...vh,...vh",
     .whole = "n",
     .lookup = "v",
     .rows = "1>034",
@@ -44,5 +44,13 @@ const pl_op pl_op_adam_rows = {
                                                     { 2, { 6, 2 }, .lo = 0.1, .hi = 1 },
                                                     { 0, { 0 }, .lo = 0.01, .hi = 0.1 },
                                                     { 0, { 0 }, "i64", 1, 5 },
-                                                    { 0, { 0 }, .lo = 0.5, .hi = 1 } } }),
+                                                    { 0, { 0 }, .lo = 0.5, .hi = 1 } } },
+        { NULL, .in = { { 3, { 2, 4, 2 } },
+                        { 2, { 2, 3 }, "i32", -1, 4 },
+                        { 3, { 2, 3, 2 } },
+                        { 3, { 2, 4, 2 } },
+                        { 3, { 2, 4, 2 }, .lo = 0.1, .hi = 1 },
+                        { 0, { 0 }, .lo = 0.01, .hi = 0.1 },
+                        { 0, { 0 }, "i64", 1, 5 },
+                        { 0, { 0 }, .lo = 0.5, .hi = 1 } } }),
 };

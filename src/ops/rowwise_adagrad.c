@@ -26,7 +26,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 const pl_op pl_op_rowwise_adagrad = {
     .name = "rowwise_adagrad",
-    .sig = "vh,vh,vu,,->vh",
+    .sig = "...vh,...vh,...vu,,->...vh",
     .inplace = "0",
     .types = "F,f,F,F,F->F",
     .attrs = "eps=1e-10",
@@ -42,5 +42,10 @@ const pl_op pl_op_rowwise_adagrad = {
                                                     { 2, { 6, 2 }, "bf16" },
                                                     { 2, { 6, 1 }, .lo = 0, .hi = 1 },
                                                     { 0, { 0 } },
-                                                    { 0, { 0 } } } }),
+                                                    { 0, { 0 } } } },
+                            { NULL, .in = { { 3, { 2, 4, 2 } },
+                                            { 3, { 2, 4, 2 } },
+                                            { 3, { 2, 4, 1 }, .lo = 0, .hi = 1 },
+                                            { 0, { 0 } },
+                                            { 0, { 0 } } } }),
 };

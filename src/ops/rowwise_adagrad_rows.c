@@ -24,7 +24,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 const pl_op pl_op_rowwise_adagrad_rows = {
     .name = "rowwise_adagrad_rows",
-    .sig = "vh,n,nh,vu,,->vh",
+    .sig = "...vh,...n,...nh,...vu,,->...vh",
     .whole = "n",
     .lookup = "v",
     .rows = "1>03",
@@ -45,5 +45,11 @@ const pl_op pl_op_rowwise_adagrad_rows = {
                                                     { 2, { 3, 2 }, "bf16" },
                                                     { 2, { 6, 1 }, .lo = 0, .hi = 1 },
                                                     { 0, { 0 } },
-                                                    { 0, { 0 } } } }),
+                                                    { 0, { 0 } } } },
+                            { NULL, .in = { { 3, { 2, 4, 2 } },
+                                            { 2, { 2, 3 }, "i32", -1, 4 },
+                                            { 3, { 2, 3, 2 } },
+                                            { 3, { 2, 4, 1 }, .lo = 0, .hi = 1 },
+                                            { 0, { 0 } },
+                                            { 0, { 0 } } } }),
 };

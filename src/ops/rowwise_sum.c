@@ -23,7 +23,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 const pl_op pl_op_rowwise_sum = {
     .name = "rowwise_sum",
-    .sig = "vu,v,->vu",
+    .sig = "...u,...,->...u",
     .inplace = "0",
     .types = "F,F,F->F",
     .attrs = "columns=0",
@@ -31,5 +31,7 @@ const pl_op pl_op_rowwise_sum = {
     .flops_per_out = 2,
     .ref = ref,
     .examples = PL_EXAMPLES(
-        { "; columns=5", .in = { { 2, { 4, 1 } }, { 1, { 4 }, .lo = 0, .hi = 6 }, { 0, { 0 } } } }),
+        { "; columns=5", .in = { { 2, { 4, 1 } }, { 1, { 4 }, .lo = 0, .hi = 6 }, { 0, { 0 } } } },
+        { "; columns=2",
+          .in = { { 3, { 2, 4, 1 } }, { 2, { 2, 4 }, .lo = 0, .hi = 6 }, { 0, { 0 } } } }),
 };

@@ -30,7 +30,7 @@ static double flops(const pl_share *s)
 
 const pl_op pl_op_rowwise_sum_rows = {
     .name = "rowwise_sum_rows",
-    .sig = "vu,n,n,->vu",
+    .sig = "...vu,...n,...n,->...vu",
     .whole = "n",
     .lookup = "v",
     .rows = "1>0",
@@ -47,5 +47,9 @@ const pl_op pl_op_rowwise_sum_rows = {
                             { "; columns=2", .in = { { 2, { 6, 4 } },
                                                      { 1, { 3 }, "i64", 0, 6 },
                                                      { 1, { 3 }, .lo = 0, .hi = 4 },
+                                                     { 0, { 0 } } } },
+                            { "; columns=2", .in = { { 3, { 2, 4, 1 } },
+                                                     { 2, { 2, 3 }, "i32", -1, 4 },
+                                                     { 2, { 2, 3 }, .lo = 0, .hi = 4 },
                                                      { 0, { 0 } } } }),
 };

@@ -24,7 +24,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 const pl_op pl_op_sgd_rows = {
     .name = "sgd_rows",
-    .sig = "vh,n,nh,,->vh",
+    .sig = "...vh,...n,...nh,,->...vh",
     .whole = "n",
     .lookup = "v",
     .rows = "1>0",
@@ -43,5 +43,10 @@ const pl_op pl_op_sgd_rows = {
                                                      { 1, { 3 }, "i64", 0, 6 },
                                                      { 2, { 3, 2 }, "bf16" },
                                                      { 0, { 0 } },
-                                                     { 0, { 0 } } } }),
+                                                     { 0, { 0 } } } },
+                            { NULL, .in = { { 3, { 2, 8, 4 } },
+                                            { 2, { 2, 5 }, "i32", -1, 8 },
+                                            { 3, { 2, 5, 4 } },
+                                            { 0, { 0 } },
+                                            { 0, { 0 } } } }),
 };

@@ -3,6 +3,7 @@
 #include "placement/speed.h"
 
 #include "graph/op.h"
+#include "graph/walk.h"
 
 #include <math.h>
 #include <string.h>
@@ -176,9 +177,11 @@ static int64_t count_touched(const pl_share *s, int operand)
     const pl_node *n = s->node;
     const int64_t all = pl_shape_count(pl_share_shape(s, operand));
     if (!n->op->rows || !is_by_rows(n->op, n->n_in, operand)) return all;
-    const int64_t ids = pl_shape_count(&s->in[n->op->rows[0] - '0']),
-                  rows = s->factor[pl_sig_find(n->sig, n->op->lookup[0])].n;
-    return ids < rows ? all / rows * ids : all;
+    const int by = n->op->rows[0] - '0', rows = pl_sig_find(n->sig, n->op->lookup[0]);
+    const uint32_t shared = pl_walk_mask(n, operand) & pl_walk_mask(n, by);
+    const pl_walk tables = pl_walk_new(s, shared); /* each with ids of its own */
+    const int64_t ids = pl_shape_count(&s->in[by]) / pl_walk_count(&tables);
+    return ids < s->factor[rows].n ? all / s->factor[rows].n * ids : all;
 }
 
 /* Read and written. */

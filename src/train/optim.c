@@ -303,11 +303,12 @@ static void add_rowwise(const updating *u, const target *t)
         return;
     }
     const char *name = t->weight->name;
-    const long long columns = (long long)t->weight->shape.dim[1];
+    const pl_shape *shape = &t->weight->shape;
+    const long long columns = (long long)shape->dim[shape->rank - 1];
     pl_value *sum = pl_add_row_moment(
         b, t->weight, pl_builder_fmt(b, "%s.%s", name, u->rule->moment[0]), "zeros");
-    pl_value *q =
-        PL_ADD_AS(b, &pl_op_square_sum, pl_builder_fmt(b, "%s.squares", name), "vh->v", t->grad);
+    pl_value *q = PL_ADD_AS(b, &pl_op_square_sum, pl_builder_fmt(b, "%s.squares", name),
+                            "...h->...", t->grad);
     const char *attrs = pl_builder_fmt(b, "; columns=%lld", columns),
                *as = pl_builder_fmt(b, "%s.%s.update", name, u->rule->moment[0]);
     if (b->err.code) return;

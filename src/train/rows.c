@@ -3,16 +3,21 @@
 #include "graph/op.h"
 #include "ops/list.h"
 
-/* The node that gave a table's rows their gradient, before it was cast; NULL: there is none. */
+/* The node that gave a table's rows their gradient, before it was cast; NULL: there is none. The
+ * table is one [v, h], or many [t, v, h] with ids of their own. */
 static const pl_node *find_lookup(const pl_value *grad)
 {
     const pl_node *n = grad->maker;
     if (n && n->op == &pl_op_cast) n = n->in[0]->maker;
-    if (!n || n->op != &pl_op_embedding_grad || n->out[0]->shape.rank != 2) return NULL;
+    if (!n || n->op != &pl_op_embedding_grad) return NULL;
     const pl_operand *table = pl_sig_out(n->sig, 0);
+    const int v = table->rank - 2;
+    if (v < 0 || v > 1) return NULL;
     for (int d = 0; d < table->rank; d++)
         if (table->dim[d].n != 1) return NULL;
-    return table->dim[0].factor[0] == pl_sig_find(n->sig, 'v') ? n : NULL;
+    const pl_operand *ids = &n->sig->operand[0];
+    if (v && (ids->rank < 2 || !pl_sig_has(ids, n->sig, table->dim[0].factor[0]))) return NULL;
+    return table->dim[v].factor[0] == pl_sig_find(n->sig, 'v') ? n : NULL;
 }
 
 bool pl_rows_are(const pl_value *grad)
@@ -21,14 +26,22 @@ bool pl_rows_are(const pl_value *grad)
     return n && n->in[0]->shape.rank;
 }
 
-/* ids[a, b] as one list. */
-static pl_value *flatten(pl_builder *b, pl_value *ids)
+/* The ids as one list, or one for each of many tables: "bts->t(bs)". */
+static pl_value *flatten(pl_builder *b, const pl_node *lookup)
 {
-    static const char letters[] = "abcdefghij";
-    const int rank = ids->shape.rank;
-    if (rank == 1) return ids;
-    return PL_ADD(b, &pl_op_reshape,
-                  pl_builder_fmt(b, "%.*s->(%.*s)", rank, letters, rank, letters), ids);
+    const pl_operand *x = &lookup->sig->operand[0], *table = pl_sig_out(lookup->sig, 0);
+    const int by = table->rank > 2 ? table->dim[0].factor[0] : -1;
+    pl_text from = { .arena = b->graph->arena }, to = from;
+    for (int d = 0; d < x->rank; d++)
+        for (int k = 0; k < x->dim[d].n; k++)
+            pl_text_add(x->dim[d].factor[k] == by ? &to : &from, "%c",
+                        lookup->sig->factor[x->dim[d].factor[k]].letter);
+    if (x->rank == 1) return lookup->in[0];
+    const char *rest = pl_text_get(&from), *spec = pl_builder_fmt(b, "{0}->");
+    spec = pl_builder_fmt(b, rest[1] ? "%s%s(%s)" : "%s%s%s", spec, by < 0 ? "" : pl_text_get(&to),
+                          rest);
+    spec = pl_spec(b, lookup, spec);
+    return PL_ADD(b, by < 0 ? &pl_op_reshape : &pl_op_transpose, spec, lookup->in[0]);
 }
 
 /* A letter that a node does not use. */
@@ -39,19 +52,26 @@ static char find_letter(const pl_node *n)
     return letter;
 }
 
+static char letter_of(const pl_node *lookup, int dimension)
+{
+    return lookup->sig->factor[pl_sig_out(lookup->sig, 0)->dim[dimension].factor[0]].letter;
+}
+
 bool pl_rows_add(pl_builder *b, const pl_value *weight, const pl_value *grad, pl_row_grad *out)
 {
     const pl_node *n = find_lookup(grad);
     if (!n || weight->type != PL_F32 || !n->in[0]->shape.rank || b->err.code) return false;
     const pl_phase phase = b->phase;
     b->phase = PL_BACKWARD;
-    const pl_sig_dim *column = &pl_sig_out(n->sig, 0)->dim[1];
-    const char m = find_letter(n), h = n->sig->factor[column->factor[0]].letter;
-    const char *spec = pl_builder_fmt(b, "{0},%c,{1}->%c%c", m, m, h);
+    const pl_operand *table = pl_sig_out(n->sig, 0);
+    const char m = find_letter(n), h = letter_of(n, table->rank - 1);
+    const char *list = table->rank > 2 ? pl_builder_fmt(b, "%c%c", letter_of(n, 0), m)
+                                       : pl_builder_fmt(b, "%c", m);
+    const char *spec = pl_builder_fmt(b, "{0},%s,{1}->%s%c", list, list, h);
     pl_value *dy = n->in[1];
     if (dy->type != PL_F32) dy = PL_ADD(b, &pl_op_cast, "; to=f32", dy);
     out->ids = PL_ADD_AS(b, &pl_op_unique, pl_builder_fmt(b, "%s.grad.ids", weight->name), NULL,
-                         flatten(b, n->in[0]));
+                         flatten(b, n));
     out->rows = PL_ADD_AS(b, &pl_op_coalesce, pl_builder_fmt(b, "%s.grad.rows", weight->name),
                           pl_spec(b, n, spec), n->in[0], out->ids, dy);
     b->phase = phase;

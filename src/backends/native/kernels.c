@@ -40,17 +40,40 @@ bool pl_kernels_is_rows(const pl_operand *rows, int row, const pl_operand *o)
     return m == n - 1 && !memcmp(a, b, (size_t)m * sizeof *a);
 }
 
-bool pl_kernels_is_looked_up(const pl_operand *ids, const pl_operand *table, const pl_operand *rows,
+static int64_t count_positions(const pl_share *s, const int factor[], int n)
+{
+    int64_t count = 1;
+    for (int i = 0; i < n; i++) count *= s->factor[factor[i]].n;
+    return count;
+}
+
+/* Where the n factors of `part` stand in `order`, side by side; -1: they do not. */
+static int find_run(const int order[], int n_order, const int part[], int n)
+{
+    for (int at = 0; at + n <= n_order; at++)
+        if (!memcmp(order + at, part, (size_t)n * sizeof *part)) return at;
+    return -1;
+}
+
+/* The vectors have the factors of the ids, but for those of a bag, which are the last; then h. */
+bool pl_kernels_is_looked_up(const pl_share *s, int ids, int table, int vectors, pl_looked_up *out,
                              pl_err *why)
 {
-    int i[PL_MAX_FACTORS], t[PL_MAX_FACTORS], r[PL_MAX_FACTORS];
-    const int n_ids = pl_kernels_order(ids, i), n_table = pl_kernels_order(table, t),
-              n_rows = pl_kernels_order(rows, r);
-    if (n_ids >= 0 && n_table > 0 && n_rows == n_ids + n_table - 1 &&
-        !memcmp(r, i, (size_t)n_ids * sizeof *r) &&
-        !memcmp(r + n_ids, t + 1, (size_t)(n_table - 1) * sizeof *r))
-        return true;
-    return pl_err_set(why, PL_EUNSUPPORTED, "the rows are not in the order of the ids");
+    const pl_operand *o = s->node->sig->operand;
+    int i[PL_MAX_FACTORS], t[PL_MAX_FACTORS], x[PL_MAX_FACTORS], lead = 0;
+    const int n_ids = pl_kernels_order(&o[ids], i), n_table = pl_kernels_order(&o[table], t),
+              n_vectors = pl_kernels_order(&o[vectors], x);
+    while (lead < n_table && find_run(i, n_ids, t + lead, 1) >= 0) lead++;
+    const int n_h = n_table - lead - 1, n_own = n_vectors - n_h, at = find_run(i, n_ids, t, lead);
+    if (n_ids < 0 || n_h < 0 || n_own < 0 || n_own > n_ids || at < 0 || at + lead > n_own ||
+        memcmp(x, i, (size_t)n_own * sizeof *x) != 0 ||
+        memcmp(x + n_own, t + lead + 1, (size_t)n_h * sizeof *x) != 0)
+        return pl_err_set(why, PL_EUNSUPPORTED, "the rows are not in the order of the ids");
+    *out = (pl_looked_up){ .tables = count_positions(s, t, lead),
+                           .inner = count_positions(s, i + at + lead, n_ids - at - lead),
+                           .bag = count_positions(s, i + n_own, n_ids - n_own),
+                           .h = count_positions(s, x + n_own, n_h) };
+    return true;
 }
 
 int64_t pl_kernels_row(pl_type type, const void *ids, int64_t i, pl_range rows)

@@ -16,10 +16,16 @@ int pl_kernels_order(const pl_operand *o, int factor[PL_MAX_FACTORS]);
  * too. */
 bool pl_kernels_is_rows(const pl_operand *rows, int row, const pl_operand *o);
 
-/* Is `rows` one row of `table`, which is laid out by rows first, for each of the ids, in their
- * order? */
-bool pl_kernels_is_looked_up(const pl_operand *ids, const pl_operand *table, const pl_operand *rows,
-                             pl_err *why);
+/* Ids and the vectors of a table's rows: id i is one of table i / inner % tables, and vector
+ * i / bag, of h elements, is its own. Tables of as many rows lie behind each other. */
+typedef struct pl_looked_up {
+    int64_t tables, inner, bag, h;
+} pl_looked_up;
+
+/* Operands of ids, of tables [.., row, h], and of vectors, in the order of the ids. Fails with
+ * PL_EUNSUPPORTED: they are laid out otherwise. */
+PL_MUST_CHECK bool pl_kernels_is_looked_up(const pl_share *s, int ids, int table, int vectors,
+                                           pl_looked_up *out, pl_err *why);
 
 /* The place of the row that id i names among `rows`, a share's part of a table; -1: it is not
  * there. */

@@ -6,44 +6,104 @@
 enum { COLUMNS = 64 }; /* of the table's gradient that one piece of work adds up */
 enum { AHEAD = 16 };   /* ids whose rows are fetched into the cache before it is their turn */
 
-/* The table is rows of v; the result is one such row per id, in the order of the ids. */
-bool pl_lookup_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+/* A lookup under way. */
+typedef struct lookup {
+    pl_looked_up x;
+    pl_type type; /* of the ids */
+    const void *ids;
+    int64_t n; /* ids */
+    pl_range rows;
+} lookup;
+
+static bool open_lookup(const pl_share *s, const void *const in[], lookup *l, pl_err *why)
 {
     const pl_node *n = s->node;
-    const pl_sig *sig = n->sig;
-    bool is_grad = n->op == &pl_op_embedding_grad;
-    const pl_operand *ids = &sig->operand[is_grad ? 0 : 1], *table = &sig->operand[is_grad ? 2 : 0],
-                     *rows = &sig->operand[is_grad ? 1 : 2];
-    int first[PL_MAX_FACTORS];
+    const bool is_grad = n->op == &pl_op_embedding_grad;
+    const int ids = is_grad ? 0 : 1;
+    *l = (lookup){ .type = n->in[ids]->type,
+                   .ids = in ? in[ids] : NULL,
+                   .n = pl_shape_count(&s->in[ids]),
+                   .rows = s->factor[pl_sig_find(n->sig, 'v')] };
+    return pl_kernels_is_looked_up(s, ids, is_grad ? 2 : 0, is_grad ? 1 : 2, &l->x, why);
+}
+
+static lookup begin(const pl_share *s, const void *const in[])
+{
+    lookup l;
+    pl_err err = { 0 };
+    if (!open_lookup(s, in, &l, &err)) pl_bug(__FILE__, __LINE__, "%s", err.msg);
+    return l;
+}
+
+/* The element of the table at which the row of id i begins; -1: this share has it not. */
+static inline int64_t find_row(const lookup *l, int64_t i)
+{
+    const int64_t row = i < l->n ? pl_kernels_row(l->type, l->ids, i, l->rows) : -1,
+                  table = l->x.tables > 1 ? i / l->x.inner % l->x.tables : 0;
+    return row < 0 ? -1 : (table * l->rows.n + row) * l->x.h;
+}
+
+/* Do only dimensions stand before the rows that the ids have too? */
+static bool rows_lead(const pl_sig *sig, int table, int ids)
+{
+    int order[PL_MAX_FACTORS], k = 0;
+    const int n = pl_kernels_order(&sig->operand[table], order);
+    while (k < n && pl_sig_has(&sig->operand[ids], sig, order[k])) k++;
+    return k < n && order[k] == pl_sig_find(sig, 'v');
+}
+
+bool pl_lookup_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
+{
+    const pl_type type = s->node->out[0]->type;
+    const bool is_grad = s->node->op == &pl_op_embedding_grad;
+    lookup l;
     (void)env;
-    if (is_grad && n->out[0]->type != PL_F32)
-        return pl_err_set(why, PL_EUNSUPPORTED, "the table is %s, not f32",
-                          pl_type_name(n->out[0]->type));
-    if (pl_kernels_order(table, first) < 1 || first[0] != pl_sig_find(sig, 'v'))
+    if (!rows_lead(s->node->sig, is_grad ? 2 : 0, is_grad ? 0 : 1))
         return pl_err_set(why, PL_EUNSUPPORTED, "'v' is not the table's first dimension");
-    return pl_kernels_is_looked_up(ids, table, rows, why);
+    PL_TRY(open_lookup(s, NULL, &l, why));
+    return type == PL_F32 || (s->node->op == &pl_op_embedding && l.x.bag == 1) ||
+           pl_err_set(why, PL_EUNSUPPORTED, "rows of %s are added up, not of f32",
+                      pl_type_name(type));
+}
+
+static void add_bag(const lookup *l, const float *table, int64_t vector, float *to)
+{
+    const int64_t h = l->x.h, first = vector * l->x.bag;
+    memset(to, 0, (size_t)h * sizeof *to);
+    for (int64_t i = first; i < first + l->x.bag; i++) {
+        const int64_t row = find_row(l, i), next = find_row(l, i + AHEAD);
+        if (next >= 0) __builtin_prefetch(table + next);
+        if (row < 0) continue;
+        const float *from = table + row;
+#pragma omp simd
+        for (int64_t k = 0; k < h; k++) to[k] += from[k];
+    }
+}
+
+static void take_row(const lookup *l, size_t element, const char *table, int64_t i, char *to)
+{
+    const int64_t row = find_row(l, i), next = find_row(l, i + AHEAD);
+    const size_t bytes = (size_t)l->x.h * element;
+    if (next >= 0) __builtin_prefetch(table + (size_t)next * element);
+    if (row < 0)
+        memset(to, 0, bytes);
+    else
+        memcpy(to, table + (size_t)row * element, bytes);
 }
 
 void pl_lookup_run(const pl_share *s, const pl_kernel_env *env, void *state, const void *const in[],
                    void *const out[], void *scratch)
 {
-    const pl_node *n = s->node;
-    pl_range rows = s->factor[pl_sig_find(n->sig, 'v')];
-    int64_t n_ids = pl_shape_count(&s->in[1]), h = pl_shape_count(&s->in[0]) / rows.n;
-    size_t bytes = (size_t)(h * pl_type_bytes(n->out[0]->type));
+    const lookup l = begin(s, in);
+    const size_t element = (size_t)pl_type_bytes(s->node->out[0]->type);
+    const int64_t vectors = l.n / l.x.bag, h = l.x.h;
     (void)state, (void)scratch;
-#pragma omp parallel for num_threads(env->n_threads) if (n_ids * h > PL_LOOPS_SERIAL)
-    for (int64_t i = 0; i < n_ids; i++) {
-        int64_t row = pl_kernels_row(n->in[1]->type, in[1], i, rows);
-        char *to = (char *)out[0] + (size_t)i * bytes;
-        const int64_t next =
-            i + AHEAD < n_ids ? pl_kernels_row(n->in[1]->type, in[1], i + AHEAD, rows) : -1;
-        if (next >= 0) __builtin_prefetch((const char *)in[0] + (size_t)next * bytes);
-        if (row < 0)
-            memset(to, 0, bytes);
+#pragma omp parallel for num_threads(env->n_threads) if (l.n * h > PL_LOOPS_SERIAL)
+    for (int64_t i = 0; i < vectors; i++)
+        if (l.x.bag > 1)
+            add_bag(&l, in[0], i, (float *)out[0] + i * h);
         else
-            memcpy(to, (const char *)in[0] + (size_t)row * bytes, bytes);
-    }
+            take_row(&l, element, in[0], i, (char *)out[0] + (size_t)(i * h) * element);
 }
 
 /* Every element of the table is added up in the order of the ids, by whichever thread has its
@@ -51,22 +111,22 @@ void pl_lookup_run(const pl_share *s, const pl_kernel_env *env, void *state, con
 void pl_lookup_grad_run(const pl_share *s, const pl_kernel_env *env, void *state,
                         const void *const in[], void *const out[], void *scratch)
 {
-    const pl_node *n = s->node;
-    pl_range rows = s->factor[pl_sig_find(n->sig, 'v')];
-    int64_t n_ids = pl_shape_count(&s->in[0]), h = pl_shape_count(&s->out[0]) / rows.n;
+    const lookup l = begin(s, in);
+    const int64_t h = l.x.h, rows = l.x.tables * l.rows.n;
     const float *dy = in[1];
     float *table = out[0];
     (void)state, (void)scratch;
-#pragma omp parallel for num_threads(env->n_threads) if (rows.n * h > PL_LOOPS_SERIAL)
-    for (int64_t r = 0; r < rows.n; r++) memset(table + r * h, 0, (size_t)h * sizeof *table);
-#pragma omp parallel for num_threads(env->n_threads) if (n_ids * h > PL_LOOPS_SERIAL)
+#pragma omp parallel for num_threads(env->n_threads) if (rows * h > PL_LOOPS_SERIAL)
+    for (int64_t r = 0; r < rows; r++) memset(table + r * h, 0, (size_t)h * sizeof *table);
+#pragma omp parallel for num_threads(env->n_threads) if (l.n * h > PL_LOOPS_SERIAL)
     for (int64_t lo = 0; lo < h; lo += COLUMNS) {
-        int64_t hi = lo + COLUMNS < h ? lo + COLUMNS : h;
-        for (int64_t i = 0; i < n_ids; i++) {
-            int64_t row = pl_kernels_row(n->in[0]->type, in[0], i, rows);
+        const int64_t hi = lo + COLUMNS < h ? lo + COLUMNS : h;
+        for (int64_t i = 0; i < l.n; i++) {
+            const int64_t row = find_row(&l, i);
             if (row < 0) continue;
+            const float *from = dy + i / l.x.bag * h;
 #pragma omp simd
-            for (int64_t k = lo; k < hi; k++) table[row * h + k] += dy[i * h + k];
+            for (int64_t k = lo; k < hi; k++) table[row + k] += from[k];
         }
     }
 }

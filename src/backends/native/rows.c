@@ -6,6 +6,7 @@
 #include "ops/lib/adam.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 /* -- sorted ids -------------------------------------------------------------------------------- */
@@ -32,19 +33,27 @@ static bool sort_digit(int64_t n, int shift, const place *from, place *to)
     return true;
 }
 
-/* The ids that are not below 0, ascending, equal ones in their order; *sorted lies in `scratch`,
- * which has room for 2 n places. Returns how many. */
-static int64_t sort_ids(pl_type type, const void *ids, int64_t n, void *scratch, place **sorted)
+/* One table's ids among those of many: runs of `inner`, one from each `inner * tables`. */
+typedef struct own_ids {
+    pl_type type;
+    const void *ids;
+    int64_t n, table, tables, inner; /* n: of all tables */
+} own_ids;
+
+/* Those that are not below 0, ascending, equal ones in their order; *sorted lies in `scratch`,
+ * which has room for two places an id. Returns how many. */
+static int64_t sort_ids(const own_ids *x, void *scratch, place **sorted)
 {
-    place *a = scratch, *b = a + n;
+    place *a = scratch, *b = a + x->n / x->tables;
     int64_t count = 0, bits = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t id =
-            type == PL_I32 ? ((const int32_t *)ids)[i] : (int64_t)pl_type_get(type, ids, i);
-        if (id < 0) continue;
-        a[count++] = (place){ id, i };
-        bits |= id;
-    }
+    for (int64_t run = x->table * x->inner; run < x->n; run += x->inner * x->tables)
+        for (int64_t i = run; i < run + x->inner; i++) {
+            const int64_t id = x->type == PL_I32 ? ((const int32_t *)x->ids)[i]
+                                                 : (int64_t)pl_type_get(x->type, x->ids, i);
+            if (id < 0) continue;
+            a[count++] = (place){ id, i };
+            bits |= id;
+        }
     for (int shift = 0; count && shift < 63 && bits >> shift; shift += DIGIT)
         if (sort_digit(count, shift, a, b)) {
             place *swap = a;
@@ -55,32 +64,49 @@ static int64_t sort_ids(pl_type type, const void *ids, int64_t n, void *scratch,
     return count;
 }
 
-static int64_t sort_bytes(int64_t n)
+/* Tables are shared out among threads, each of which has room of its own. */
+static void *own_scratch(void *scratch, const own_ids *x)
 {
-    return 2 * n * (int64_t)sizeof(place);
+    return (place *)scratch + 2 * (x->n / x->tables) * omp_get_thread_num();
+}
+
+/* Lists of all tables: of the ids, or of those that are left of them. */
+static int64_t count_lists(const pl_share *s)
+{
+    const pl_shape *list = &s->in[s->node->op == &pl_op_coalesce];
+    return list->rank ? pl_shape_count(list) / list->dim[list->rank - 1] : 1;
 }
 
 bool pl_unique_make(const pl_share *s, const pl_kernel_env *env, void **state,
                     int64_t *scratch_bytes, pl_err *err)
 {
-    (void)env;
-    *scratch_bytes = sort_bytes(pl_shape_count(&s->in[0]));
+    const int64_t each = pl_shape_count(&s->in[0]) / count_lists(s);
+    *scratch_bytes = 2 * each * env->n_threads * (int64_t)sizeof(place);
     return pl_kernels_keep("", 1, state, err);
+}
+
+static void list_unique(const own_ids *x, void *scratch, void *out)
+{
+    const int64_t n = x->n / x->tables, end = (x->table + 1) * n;
+    place *sorted;
+    const int64_t count = sort_ids(x, scratch, &sorted);
+    int64_t k = end - n;
+    for (int64_t i = 0; i < count; i++)
+        if (!i || sorted[i].id != sorted[i - 1].id)
+            pl_type_put(x->type, out, k++, (double)sorted[i].id);
+    while (k < end) pl_type_put(x->type, out, k++, -1);
 }
 
 void pl_unique_run(const pl_share *s, const pl_kernel_env *env, void *state, const void *const in[],
                    void *const out[], void *scratch)
 {
-    const pl_type type = s->node->in[0]->type;
-    const int64_t n = pl_shape_count(&s->in[0]);
-    place *sorted;
-    const int64_t count = sort_ids(type, in[0], n, scratch, &sorted);
-    int64_t k = 0;
-    (void)env, (void)state;
-    for (int64_t i = 0; i < count; i++)
-        if (!i || sorted[i].id != sorted[i - 1].id)
-            pl_type_put(type, out[0], k++, (double)sorted[i].id);
-    while (k < n) pl_type_put(type, out[0], k++, -1);
+    const int64_t n = pl_shape_count(&s->in[0]), tables = count_lists(s);
+    (void)state;
+#pragma omp parallel for num_threads(env->n_threads) if (tables > 1 && n > PL_LOOPS_SERIAL)
+    for (int64_t t = 0; t < tables; t++) {
+        const own_ids x = { s->node->in[0]->type, in[0], n, t, tables, n / tables };
+        list_unique(&x, own_scratch(scratch, &x), out[0]);
+    }
 }
 
 /* -- sums of equal ids ------------------------------------------------------------------------- */
@@ -88,12 +114,12 @@ void pl_unique_run(const pl_share *s, const pl_kernel_env *env, void *state, con
 /* Rows of f32 in the order of the ids. */
 bool pl_coalesce_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
 {
-    const pl_operand *o = s->node->sig->operand;
+    pl_looked_up x;
     (void)env;
     if (s->node->out[0]->type != PL_F32)
         return pl_err_set(why, PL_EUNSUPPORTED, "the rows are %s, not f32",
                           pl_type_name(s->node->out[0]->type));
-    return pl_kernels_is_looked_up(&o[0], &o[3], &o[2], why);
+    return pl_kernels_is_looked_up(s, 0, 3, 2, &x, why);
 }
 
 /* The first place whose id is not below `id`; soon found where that is `guess`. */
@@ -112,28 +138,58 @@ static int64_t find_first(const place *sorted, int64_t count, int64_t id, int64_
     return lo;
 }
 
+/* Sums under way: those of one table. */
+typedef struct sums {
+    own_ids x;
+    int64_t m, h, bag;
+    pl_type type; /* of the list */
+    const void *list;
+    const float *rows;
+    float *out;
+    int n_threads;
+} sums;
+
+static void add_sums(const sums *a, void *scratch)
+{
+    const int64_t first = a->x.table * a->m, h = a->h;
+    place *sorted;
+    const int64_t count = sort_ids(&a->x, scratch, &sorted);
+    int64_t i = 0; /* the list ascends: a thread goes on where it was */
+#pragma omp parallel for firstprivate(i) num_threads(a->n_threads) if (a->m * h > PL_LOOPS_SERIAL)
+    for (int64_t k = first; k < first + a->m; k++) {
+        float *y = a->out + k * h;
+        const int64_t id = (int64_t)pl_type_get(a->type, a->list, k);
+        memset(y, 0, (size_t)h * sizeof *y);
+        if (id < 0) continue;
+        for (i = find_first(sorted, count, id, i); i < count && sorted[i].id == id; i++) {
+            const float *x = a->rows + sorted[i].at / a->bag * h;
+#pragma omp simd
+            for (int64_t j = 0; j < h; j++) y[j] += x[j];
+        }
+    }
+}
+
 void pl_coalesce_run(const pl_share *s, const pl_kernel_env *env, void *state,
                      const void *const in[], void *const out[], void *scratch)
 {
     const pl_node *n = s->node;
-    const int64_t m = pl_shape_count(&s->in[1]), all = pl_shape_count(&s->in[0]),
-                  h = pl_shape_count(&s->out[0]) / m;
-    const float *rows = in[2];
-    place *sorted;
-    const int64_t count = sort_ids(n->in[0]->type, in[0], all, scratch, &sorted);
-    int64_t i = 0; /* the list ascends: a thread goes on where it was */
+    const int64_t all = pl_shape_count(&s->in[0]), tables = count_lists(s);
+    pl_looked_up x;
+    pl_err err = { 0 };
+    if (!pl_kernels_is_looked_up(s, 0, 3, 2, &x, &err)) pl_bug(__FILE__, __LINE__, "%s", err.msg);
     (void)state;
-#pragma omp parallel for firstprivate(i) num_threads(env->n_threads) if (m * h > PL_LOOPS_SERIAL)
-    for (int64_t k = 0; k < m; k++) {
-        float *y = (float *)out[0] + k * h;
-        const int64_t id = (int64_t)pl_type_get(n->in[1]->type, in[1], k);
-        memset(y, 0, (size_t)h * sizeof *y);
-        if (id < 0) continue;
-        for (i = find_first(sorted, count, id, i); i < count && sorted[i].id == id; i++) {
-            const float *x = rows + sorted[i].at * h;
-#pragma omp simd
-            for (int64_t j = 0; j < h; j++) y[j] += x[j];
-        }
+#pragma omp parallel for num_threads(env->n_threads) if (tables > 1 && all * x.h > PL_LOOPS_SERIAL)
+    for (int64_t t = 0; t < tables; t++) {
+        const sums a = { .x = { n->in[0]->type, in[0], all, t, tables, x.inner },
+                         .m = pl_shape_count(&s->in[1]) / tables,
+                         .h = x.h,
+                         .bag = x.bag,
+                         .type = n->in[1]->type,
+                         .list = in[1],
+                         .rows = in[2],
+                         .out = out[0],
+                         .n_threads = tables > 1 ? 1 : env->n_threads };
+        add_sums(&a, own_scratch(scratch, &a.x));
     }
 }
 
@@ -141,19 +197,32 @@ void pl_coalesce_run(const pl_share *s, const pl_kernel_env *env, void *state,
 
 enum { W, IDS, ROWS };
 
-/* Tables laid out [v, h], rows [n, h] of f32. */
+/* Tables laid out [.., v, h], ids [.., n], rows [.., n, h] of f32. */
+static bool are_rows(const pl_sig *sig)
+{
+    int table[PL_MAX_FACTORS], ids[PL_MAX_FACTORS], rows[PL_MAX_FACTORS];
+    const int n = pl_kernels_order(&sig->operand[W], table), v = pl_sig_find(sig, 'v');
+    const int lead = pl_kernels_order(&sig->operand[IDS], ids) - 1;
+    const size_t bytes = sizeof *table;
+    return lead >= 0 && lead < n && table[lead] == v &&
+           pl_kernels_order(&sig->operand[ROWS], rows) == n &&
+           !memcmp(table, ids, (size_t)lead * bytes) &&
+           !memcmp(rows, ids, (size_t)(lead + 1) * bytes) &&
+           !memcmp(table + lead + 1, rows + lead + 1, (size_t)(n - lead - 1) * bytes);
+}
+
+/* Moments like the table. */
 bool pl_rows_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
 {
     const pl_node *n = s->node;
     const pl_sig *sig = n->sig;
     int table[PL_MAX_FACTORS], other[PL_MAX_FACTORS];
     const int count = pl_kernels_order(&sig->operand[W], table);
+    bool same = are_rows(sig);
     (void)env;
     if (n->in[ROWS]->type != PL_F32)
         return pl_err_set(why, PL_EUNSUPPORTED, "the rows are %s, not f32",
                           pl_type_name(n->in[ROWS]->type));
-    bool same = count > 1 && pl_kernels_order(&sig->operand[ROWS], other) == count &&
-                !memcmp(table + 1, other + 1, (size_t)(count - 1) * sizeof *table);
     for (int k = 0; same && n->op->inplace[k]; k++)
         same = pl_kernels_order(&sig->operand[n->n_in + k], other) == count &&
                !memcmp(table, other, (size_t)count * sizeof *table);
@@ -167,7 +236,7 @@ typedef struct update {
     const float *g;
     float *w, *moment[2];
     pl_range rows;
-    int64_t n, h;
+    int64_t n, each, h; /* ids; of one table */
     float lr, scale, decay, eps;
 } update;
 
@@ -180,6 +249,7 @@ static update begin(const pl_share *s, const void *const in[], void *const out[]
                  .w = out[0],
                  .rows = s->factor[pl_sig_find(n->sig, 'v')],
                  .n = pl_shape_count(&s->in[IDS]),
+                 .each = s->in[IDS].dim[s->in[IDS].rank - 1],
                  .h = pl_shape_count(&s->in[ROWS]) / pl_shape_count(&s->in[IDS]),
                  .lr = *(const float *)in[lr],
                  .scale = *(const float *)in[scale] };
@@ -192,7 +262,7 @@ static update begin(const pl_share *s, const void *const in[], void *const out[]
 static int64_t find_row(const update *u, int64_t i)
 {
     const int64_t row = pl_kernels_row(u->s->node->in[IDS]->type, u->ids, i, u->rows);
-    return row < 0 ? -1 : row * u->h;
+    return row < 0 ? -1 : (i / u->each * u->rows.n + row) * u->h;
 }
 
 /* Rows lie anywhere in a large table: those of so many ids ahead are fetched into the cache. */
@@ -276,20 +346,17 @@ void pl_rows_adam_run(const pl_share *s, const pl_kernel_env *env, void *state,
 
 /* -- one sum a row ----------------------------------------------------------------------------- */
 
-/* Table and gradient laid out alike but for the rows, f32. */
 bool pl_rowwise_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
 {
     const pl_node *n = s->node;
-    const int g = n->op == &pl_op_rowwise_adagrad_rows ? ROWS : 1;
-    int table[PL_MAX_FACTORS], other[PL_MAX_FACTORS];
+    const bool by_rows = n->op == &pl_op_rowwise_adagrad_rows;
+    const int g = by_rows ? ROWS : 1;
     (void)env;
     if (n->in[g]->type != PL_F32)
         return pl_err_set(why, PL_EUNSUPPORTED, "the gradient is %s, not f32",
                           pl_type_name(n->in[g]->type));
-    return (pl_kernels_order(&n->sig->operand[W], table) == 2 &&
-            pl_kernels_order(&n->sig->operand[g], other) == 2 && table[1] == other[1] &&
-            table[0] == pl_sig_find(n->sig, 'v')) ||
-           pl_err_set(why, PL_EUNSUPPORTED, "the table is not [v, h]");
+    return (by_rows ? are_rows(n->sig) : pl_share_same_index(n, W, g)) ||
+           pl_err_set(why, PL_EUNSUPPORTED, "table and gradient are not laid out alike");
 }
 
 /* The sums are no table worth a kernel: they are a number a row, and left to the reference. */

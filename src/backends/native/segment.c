@@ -33,8 +33,9 @@ bool pl_segment_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why
         return pl_err_set(why, PL_EUNSUPPORTED, "the bags are of several letters");
     if (pl_kernels_order(&sig->operand[p.full], first) < 1 || first[0] != pl_sig_find(sig, 'n'))
         return pl_err_set(why, PL_EUNSUPPORTED, "'n' is not the rows' first dimension");
-    return pl_kernels_is_looked_up(&sig->operand[p.begin], &sig->operand[p.full],
-                                   &sig->operand[p.flat], why);
+    pl_looked_up x;
+    return pl_kernels_is_looked_up(s, p.begin, p.full, p.flat, &x, why) &&
+           (x.bag == 1 || pl_err_set(why, PL_EUNSUPPORTED, "bags are added up"));
 }
 
 typedef struct bags {

@@ -2,10 +2,12 @@
  * which a step has read: their gradient is ids and rows, each id once (unique, coalesce). Rows that
  * no id names stay as they are, moments and decay included.
  *
- *   in   0 w f32 [v, h], 1 ids [n], 2 rows float [n, h], 3 ... moments f32 [v, h], then scalars
+ *   in   0 w f32 [..., v, h], 1 ids [..., n], 2 rows float [..., n, h], 3 ... moments like w, then
+ *        scalars
  *   out  w and the moments, in place
  *
- * v, the table's rows, is a lookup letter: a share of it changes the rows it has. n is whole. */
+ * v, the table's rows, is a lookup letter: a share of it changes the rows it has. n is whole. The
+ * leading dimensions are tables, each with ids of its own. */
 #ifndef PL_OPS_LIB_ROWS_H
 #define PL_OPS_LIB_ROWS_H
 #include "graph/op.h"
