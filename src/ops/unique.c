@@ -1,6 +1,7 @@
 /* unique: along n, which is whole, the ids that differ, ascending, each once, and -1 in the places
- * that are left; ids below 0 are none. Each of the leading dimensions is a list of its own. With coalesce it makes a gradient of rows in which each row
- * stands once. Source: torch.Tensor.coalesce; Yang et al., "EmbRace", 2021. */
+ * that are left; ids below 0 are none. Each of the leading dimensions is a list of its own. With
+ * coalesce it makes a gradient of rows in which each row stands once. Source:
+ * torch.Tensor.coalesce; Yang et al., "EmbRace", 2021. */
 #include "graph/op.h"
 #include "ops/list.h"
 
