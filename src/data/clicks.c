@@ -92,6 +92,8 @@ typedef struct columns {
     int label, n_dense, n_ids;
     int dense[MOST_COLUMNS], id[MOST_COLUMNS];
     int dense_wanted, ids_wanted; /* of the model */
+    int input[MOST_COLUMNS];      /* by column of ids, the first of those of its input "cat_FIRST",
+                                     which has more than one where tables stand in one */
 } columns;
 
 static bool is_label(const char *name)
@@ -134,13 +136,32 @@ static void count_columns(const reader *r, columns *c)
             c->id[c->n_ids++] = i;
 }
 
+/* Of an input of ids, "cat_3"; -1: it is none. */
+static int column_of(const char *input)
+{
+    const char *digits = input + 4;
+    if (strncmp(input, "cat_", 4) != 0 || !*digits || digits[strspn(digits, "0123456789")])
+        return -1;
+    const long at = strtol(digits, NULL, 10);
+    return at < MOST_COLUMNS ? (int)at : -1;
+}
+
+/* Tables that stand in one and are looked up at once by an input [batch, tables]. */
+static int count_tables(const pl_graph *g, const pl_value *ids)
+{
+    const pl_value *table = pl_ids_table(g, ids);
+    return table && table->shape.rank > 2 ? (int)table->shape.dim[0] : 1;
+}
+
 static void count_inputs(const pl_graph *g, columns *c)
 {
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
         if (v->role != PL_INPUT) continue;
         if (!strcmp(v->name, "dense") && v->shape.rank == 2) c->dense_wanted = (int)v->shape.dim[1];
-        if (!strncmp(v->name, "cat_", 4)) c->ids_wanted++;
+        const int first = column_of(v->name), n = first < 0 ? 0 : count_tables(g, v);
+        for (int k = first; k < first + n && k < MOST_COLUMNS; k++) c->input[k] = first;
+        if (first + n > c->ids_wanted) c->ids_wanted = first + n;
     }
 }
 
@@ -181,7 +202,8 @@ typedef struct log_data {
     size_t bytes;
     int32_t *label;
     float *dense;               /* [n, dense_wanted] */
-    int32_t *id[MOST_COLUMNS];  /* [n] each          */
+    int32_t *id[MOST_COLUMNS];  /* the first of each, */
+    int step[MOST_COLUMNS];     /* and from one to the next: columns of its input */
     int64_t rows[MOST_COLUMNS]; /* of their tables   */
 } log_data;
 
@@ -218,7 +240,8 @@ static bool read_line(reader *r, const columns *c, log_data *d, int64_t i, pl_er
     d->label[i] = *label - '0';
     for (int k = 0; k < c->n_dense; k++)
         PL_TRY(read_number(r, c->dense[k], &d->dense[i * c->dense_wanted + k], err));
-    for (int k = 0; k < c->n_ids; k++) d->id[k][i] = read_id(r->field[c->id[k]], d->rows[k]);
+    for (int k = 0; k < c->n_ids; k++)
+        d->id[k][i * d->step[k]] = read_id(r->field[c->id[k]], d->rows[k]);
     return true;
 }
 
@@ -241,8 +264,13 @@ static bool take_memory(const reader *r, const columns *c, log_data *d, pl_err *
                           (long long)d->n, (long long)each);
     d->label = d->map;
     d->dense = (float *)(d->label + d->n);
-    for (int k = 0; k < c->n_ids; k++)
-        d->id[k] = (int32_t *)(d->dense + d->n * c->dense_wanted) + k * d->n;
+    int32_t *ids = (int32_t *)(d->dense + d->n * c->dense_wanted);
+    for (int k = 0; k < c->n_ids; k++) {
+        const int first = c->input[k];
+        d->id[k] = ids + first * d->n + (k - first);
+        d->step[first]++;
+    }
+    for (int k = 0; k < c->n_ids; k++) d->step[k] = d->step[c->input[k]];
     return true;
 }
 
@@ -283,8 +311,9 @@ static pl_tensors list_tensors(const columns *c, const log_data *d, const char *
     t.tensor = PL_NEW_N(a, pl_tensor, c->n_ids + 2);
     add_tensor(&t, "label", PL_I32, PL_SHAPE(d->n), d->label);
     add_tensor(&t, "dense", PL_F32, PL_SHAPE(d->n, c->dense_wanted), d->dense);
-    for (int k = 0; k < c->n_ids; k++)
-        add_tensor(&t, pl_arena_fmt(a, "cat_%d", k), PL_I32, PL_SHAPE(d->n), d->id[k]);
+    for (int k = 0; k < c->n_ids; k += d->step[k])
+        add_tensor(&t, pl_arena_fmt(a, "cat_%d", k), PL_I32,
+                   d->step[k] > 1 ? PL_SHAPE(d->n, d->step[k]) : PL_SHAPE(d->n), d->id[k]);
     qsort(t.tensor, (size_t)t.n, sizeof *t.tensor, by_name);
     t.dtype = PL_NEW_N(a, const char *, t.n);
     for (int i = 0; i < t.n; i++) t.dtype[i] = t.tensor[i].type == PL_F32 ? "F32" : "I32";
@@ -300,7 +329,7 @@ static bool read_log(reader *r, const pl_graph *g, pl_arena *arena, pl_tensors *
     PL_TRY(take_memory(r, c, d, err));
     const pl_limits limits = pl_ids_limits(g, INT32_MAX, false, arena);
     for (int k = 0; k < c->n_ids; k++)
-        d->rows[k] = pl_ids_limit(&limits, pl_arena_fmt(arena, "cat_%d", k));
+        d->rows[k] = pl_ids_limit(&limits, pl_arena_fmt(arena, "cat_%d", c->input[k]));
     *out = list_tensors(c, d, pl_arena_text(arena, r->path), arena);
     if (read_lines(r, c, d, err)) return true;
     pl_tensors_free(out);

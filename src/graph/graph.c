@@ -187,11 +187,27 @@ pl_value *pl_add_row_moment(pl_builder *b, pl_value *weight, const char *name, c
     return v;
 }
 
+/* Where a pattern has its number: "{}", or "{3}" of rows that are counted from 3. */
+typedef struct numbering {
+    int length; /* of what stands before it  */
+    long long first;
+    const char *end; /* what follows; NULL: it has none */
+} numbering;
+
+static numbering find_numbering(const char *pattern)
+{
+    const char *open = strchr(pattern, '{'), *at = open ? open + 1 : "";
+    numbering m = { open ? (int)(open - pattern) : 0, 0, NULL };
+    while (*at >= '0' && *at <= '9' && m.first < INT32_MAX) m.first = m.first * 10 + (*at++ - '0');
+    if (*at == '}') m.end = at + 1;
+    return m;
+}
+
 pl_value *pl_add_parts(pl_builder *b, pl_value *value, const char *pattern)
 {
     if (b->err.code || !value) return NULL;
-    const char *mark = strstr(pattern, "{}");
-    if (!mark || strstr(mark + 2, "{}") || !value->shape.rank) {
+    const numbering m = find_numbering(pattern);
+    if (!m.end || strchr(m.end, '{') || !value->shape.rank) {
         pl_err_set(&b->err, PL_EINPUT, "state '%s': '%s' names no rows of it: it needs one {}",
                    value->name, pattern);
         return NULL;
@@ -202,9 +218,8 @@ pl_value *pl_add_parts(pl_builder *b, pl_value *value, const char *pattern)
 
 const char *pl_graph_part(pl_arena *arena, const pl_value *value, int64_t i)
 {
-    const char *mark = strstr(value->parts, "{}");
-    return pl_arena_fmt(arena, "%.*s%lld%s", (int)(mark - value->parts), value->parts, (long long)i,
-                        mark + 2);
+    const numbering m = find_numbering(value->parts);
+    return pl_arena_fmt(arena, "%.*s%lld%s", m.length, value->parts, m.first + (long long)i, m.end);
 }
 
 void pl_add_output(pl_builder *b, const char *name, pl_value *value)

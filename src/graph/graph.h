@@ -48,8 +48,9 @@ typedef struct pl_value {
     pl_state_kind kind;      /* STATE                                                      */
     struct pl_value *of;     /* MOMENT, MASTER, GRAD_SUM, and the gradient of a weight: the
                                 weight                                                     */
-    const char *parts;       /* STATE: files have row i of it under this name, where "{}" is i:
-                                "experts.{}.w1.weight"; NULL: it is one tensor there too   */
+    const char *parts;       /* STATE: files have row i of it under this name, where "{}" is i,
+                                and "{3}" is 3 + i: "experts.{}.w1.weight"; NULL: it is one
+                                tensor there too                                           */
     int64_t rows;            /* STATE: it is a cache of so many rows of a table: the first dimension
                                 counts those that have room; 0: it is the whole state      */
     struct pl_value *next;   /* STATE: what a step leaves in it; NULL: the step only reads */
@@ -132,7 +133,7 @@ pl_value *pl_add_state_of(pl_builder *b, pl_value *weight, pl_state_kind kind, c
 pl_value *pl_add_row_moment(pl_builder *b, pl_value *weight, const char *name, const char *init);
 
 /* Say that files have the rows of a state, its slices along the first dimension, one by one
- * (pl_value.parts): `pattern` follows the scope and has one "{}". Returns the value. */
+ * (pl_value.parts): `pattern` follows the scope and has one "{}", or "{3}". Returns the value. */
 pl_value *pl_add_parts(pl_builder *b, pl_value *value, const char *pattern);
 /* The name of row i. */
 const char *pl_graph_part(pl_arena *arena, const pl_value *value, int64_t i);

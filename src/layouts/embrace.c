@@ -2,7 +2,8 @@
  * for all rows of the batch; everything else is copied, as dp has it. By columns it is EmbRace
  * (Yang et al., 2021): an all-to-all brings vectors to the rows' devices, another their gradients
  * back, and all devices have equal shares whatever is looked up. By rows it is TorchRec's row-wise,
- * and close to Parallax (Kim et al., EuroSys 2019): what was found is added up. */
+ * and close to Parallax (Kim et al., EuroSys 2019): what was found is added up. By tables a device
+ * has whole ones, as DLRM does (Naumov et al., 2019), and ids go only where they are looked up. */
 #include "layouts/layer.h"
 #include "layouts/list.h"
 
@@ -17,6 +18,15 @@ static int find_dimension(const pl_layer *x, int factor)
     return d;
 }
 
+/* What the word says to split over an axis: tables that are fewer than the devices go by columns.
+ */
+static int pick(const pl_layer *x, const char *word, int axis)
+{
+    if (!strcmp(word, "row-wise")) return pl_layer_pick(x, axis, x->l.k);
+    const int table = !strcmp(word, "table-wise") ? pl_layer_pick(x, axis, x->l.batch) : -1;
+    return table < 0 ? pl_layer_pick(x, axis, x->l.n) : table;
+}
+
 static void choose(pl_layer *x)
 {
     const pl_strategy *s = x->on->strategy;
@@ -24,9 +34,8 @@ static void choose(pl_layer *x)
     const unsigned axes = pl_strategy_axes(s, PL_AXIS_BATCH);
     pl_placement at = { 0 };
     if (!said || !x->l.lookup || !x->open) return;
-    const uint32_t set = strcmp(said->word->name, "embrace") != 0 ? x->l.k : x->l.n;
     for (int a = 0; axes >> a; a++) {
-        const int factor = axes >> a & 1 ? pl_layer_pick(x, a, set) : -1,
+        const int factor = axes >> a & 1 ? pick(x, said->word->name, a) : -1,
                   dim = factor < 0 ? -1 : find_dimension(x, factor);
         if (dim < 0) continue;
         pl_layer_take(x, a, factor);
@@ -59,6 +68,7 @@ static void list(pl_texts *out, int n_devices)
     (void)n_devices;
     pl_texts_add(out, "embrace");
     pl_texts_add(out, "row-wise");
+    pl_texts_add(out, "table-wise");
 }
 
 const pl_layout pl_layout_embrace = {
@@ -69,12 +79,15 @@ const pl_layout pl_layout_embrace = {
             { "embrace", "embrace", 0, "embrace",
               "dp, with the columns of tables over the devices: vectors go by all-to-all", NULL },
             { "row-wise", "row-wise", 0, "embrace", "the same with their rows", NULL },
+            { "table-wise", "table-wise", 0, "embrace",
+              "the same with whole tables, of those that stand in one; others by columns", NULL },
             { 0 },
         },
     .offers =
         (const pl_offer[]){
             { "embrace", PL_OFFER_KNOWN | PL_OFFER_TABLES },
             { "row-wise", PL_OFFER_KNOWN | PL_OFFER_TABLES },
+            { "table-wise", PL_OFFER_KNOWN | PL_OFFER_TABLES },
             { 0 },
         },
     .needs = PL_HAS_TABLES,

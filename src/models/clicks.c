@@ -7,36 +7,119 @@
 #include <stdlib.h>
 #include <string.h>
 
-pl_widths pl_clicks_widths(pl_builder *b, const pl_model_args *args, const char *key)
+/* -- lists of numbers -------------------------------------------------------------------------- */
+
+static bool read_number(const char **at, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoll(*at, &end, 10);
+    if (end == *at || errno || *out < 1) return false;
+    *at = end;
+    return true;
+}
+
+/* "512-256-128"; where `times` is not NULL an entry may also be "5x1000". False: it is no such
+ * list. */
+static bool read_list(const char *text, int64_t times[], pl_widths *x)
+{
+    for (; *text; x->n++) {
+        int64_t *value = &x->at[x->n], first;
+        if (x->n == PL_MOST_WIDTHS || !read_number(&text, value)) return false;
+        if (times) times[x->n] = 0;
+        if (times && *text == 'x') {
+            text++;
+            first = *value;
+            if (!read_number(&text, value)) return false;
+            times[x->n] = first;
+        }
+        if (*text && (*text++ != '-' || !*text)) return false;
+    }
+    return true;
+}
+
+static pl_widths find_list(pl_builder *b, const pl_model_args *args, const char *key,
+                           int64_t times[])
 {
     pl_widths x = { 0 };
-    const char *text = pl_model_word(args, key);
-    for (char *end; *text; text = end + (*end == '-')) {
-        errno = 0;
-        const long long value = strtoll(text, &end, 10);
-        if (end == text || errno || value < 1 || (*end && (*end != '-' || !end[1])) ||
-            x.n == PL_MOST_WIDTHS) {
-            pl_err_set(&b->err, PL_EUSAGE,
-                       "%s: %s=%s: give at most %d whole numbers from 1, as in 512-256-128",
-                       args->spec, key, pl_model_word(args, key), PL_MOST_WIDTHS);
-            break;
-        }
-        x.at[x.n++] = value;
-    }
+    if (!read_list(pl_model_word(args, key), times, &x))
+        pl_err_set(&b->err, PL_EUSAGE, "%s: %s=%s: give at most %d whole numbers from 1, as in %s",
+                   args->spec, key, pl_model_word(args, key), PL_MOST_WIDTHS,
+                   times ? "1460-583-5x1000" : "512-256-128");
     return x;
 }
 
-pl_widths pl_clicks_tables(pl_builder *b, const pl_model_args *args)
+pl_widths pl_clicks_widths(pl_builder *b, const pl_model_args *args, const char *key)
 {
-    pl_widths rows = pl_clicks_widths(b, args, "sizes");
+    return find_list(b, args, key, NULL);
+}
+
+/* -- tables ------------------------------------------------------------------------------------ */
+
+/* A number for all, or one for each. */
+static int64_t number_of(pl_builder *b, const pl_model_args *args, const char *key, int i, int n)
+{
+    const pl_widths x = pl_clicks_widths(b, args, key);
+    if (x.n == 1 || (x.n == n && i < n)) return x.at[x.n == 1 ? 0 : i];
+    pl_err_set(&b->err, PL_EUSAGE,
+               "%s: %s has %d numbers, the tables %d: give one, or one for each", args->spec, key,
+               x.n, n);
+    return 1;
+}
+
+static pl_widths find_sizes(pl_builder *b, const pl_model_args *args, int64_t times[])
+{
+    pl_widths rows = find_list(b, args, "sizes", times);
     const int64_t tables = pl_model_int(args, "tables");
-    if (rows.n) return rows;
+    if (rows.n || b->err.code) return rows;
     if (tables > PL_MOST_WIDTHS)
-        pl_err_set(&b->err, PL_EUSAGE, "%s: tables=%lld are more than %d", args->spec,
-                   (long long)tables, PL_MOST_WIDTHS);
-    while (rows.n < tables && rows.n < PL_MOST_WIDTHS)
-        rows.at[rows.n++] = pl_model_int(args, "rows");
+        pl_err_set(&b->err, PL_EUSAGE,
+                   "%s: tables=%lld are more than %d: write sizes=%lldx%lld, so that they stand in "
+                   "one",
+                   args->spec, (long long)tables, PL_MOST_WIDTHS, (long long)tables,
+                   (long long)pl_model_int(args, "rows"));
+    for (; rows.n < tables && rows.n < PL_MOST_WIDTHS; rows.n++) {
+        rows.at[rows.n] = pl_model_int(args, "rows");
+        times[rows.n] = 0;
+    }
     return rows;
+}
+
+static void check_tables(pl_builder *b, const pl_model_args *args, const pl_clicks_tables *t)
+{
+    const bool offsets = pl_model_int(args, "offsets") != 0;
+    bool single = !offsets, alone = true;
+    for (int i = 0; i < t->n; i++) {
+        single &= t->at[i].hots == 1;
+        alone &= t->at[i].alone;
+    }
+    if (single && strcmp(pl_model_word(args, "bag"), "sum") != 0)
+        pl_err_set(&b->err, PL_EUSAGE,
+                   "%s: bag=%s needs hots of 2 or more, or offsets=1: a row has one id", args->spec,
+                   pl_model_word(args, "bag"));
+    if (offsets && !alone)
+        pl_err_set(&b->err, PL_EUSAGE,
+                   "%s: offsets=1 needs tables that stand alone: write sizes without 'x'",
+                   args->spec);
+}
+
+pl_clicks_tables pl_clicks_find_tables(pl_builder *b, const pl_model_args *args, const char *width)
+{
+    int64_t times[PL_MOST_WIDTHS];
+    const pl_widths rows = find_sizes(b, args, times);
+    pl_clicks_tables t = { 0 };
+    for (; t.n < rows.n && !b->err.code; t.n++) {
+        const bool alone = !times[t.n];
+        t.at[t.n] = (pl_clicks_table){ .first = t.count,
+                                       .tables = alone ? 1 : times[t.n],
+                                       .rows = rows.at[t.n],
+                                       .width = number_of(b, args, width, t.n, rows.n),
+                                       .hots = number_of(b, args, "hots", t.n, rows.n),
+                                       .alone = alone };
+        t.count += t.at[t.n].tables;
+    }
+    check_tables(b, args, &t);
+    return t;
 }
 
 pl_value *pl_clicks_dense(pl_builder *b, const pl_model_args *args)
@@ -54,41 +137,62 @@ static pl_bag find_bag(pl_builder *b, const pl_model_args *args)
     return PL_BAG_SUM;
 }
 
-pl_clicks_bags pl_clicks_ids(pl_builder *b, const pl_model_args *args, int table)
+pl_clicks_bags pl_clicks_ids(pl_builder *b, const pl_model_args *args, const pl_clicks_table *t)
 {
-    const int64_t batch = pl_model_int(args, "batch"), hots = pl_model_int(args, "hots");
+    const int64_t batch = pl_model_int(args, "batch");
     const bool offsets = pl_model_int(args, "offsets") != 0;
-    const pl_shape shape = offsets    ? PL_SHAPE(batch * hots)
-                           : hots > 1 ? PL_SHAPE(batch, hots)
-                                      : PL_SHAPE(batch);
-    if (!offsets && hots == 1 && strcmp(pl_model_word(args, "bag"), "sum") != 0)
-        pl_err_set(&b->err, PL_EUSAGE,
-                   "%s: bag=%s needs hots of 2 or more, or offsets=1: a row has one id", args->spec,
-                   pl_model_word(args, "bag"));
-    const char *name = pl_builder_fmt(b, "cat_%d", table);
-    pl_clicks_bags x = { pl_add_input(b, name, PL_I32, shape), .how = find_bag(b, args) };
+    pl_shape shape = PL_SHAPE(offsets ? batch * t->hots : batch);
+    if (!t->alone) shape.dim[shape.rank++] = t->tables;
+    if (!offsets && t->hots > 1) shape.dim[shape.rank++] = t->hots;
+    const char *name = pl_builder_fmt(b, "cat_%lld", (long long)t->first);
+    const pl_type type = t->rows > INT32_MAX ? PL_I64 : PL_I32;
+    pl_clicks_bags x = { pl_add_input(b, name, type, shape), .how = find_bag(b, args) };
     if (!offsets) return x;
     x.begin = pl_add_input(b, pl_builder_fmt(b, "%s.offsets", name), PL_I32, PL_SHAPE(batch));
     x.end = pl_add_input(b, pl_builder_fmt(b, "%s.ends", name), PL_I32, PL_SHAPE(batch));
     return x;
 }
 
-pl_value *pl_clicks_look_up(const pl_layers *l, const char *name, int64_t rows, int64_t width,
+/* "emb_l.3", or of many "emb_l.3-7". */
+static const char *name_table(pl_builder *b, const char *prefix, const pl_clicks_table *t)
+{
+    const long long first = t->first, last = t->first + t->tables - 1;
+    return t->alone ? pl_builder_fmt(b, "%s.%lld", prefix, first)
+                    : pl_builder_fmt(b, "%s.%lld-%lld", prefix, first, last);
+}
+
+static pl_value *add_table(const pl_layers *l, const char *prefix, const pl_clicks_table *t,
+                           const char *init)
+{
+    pl_builder *b = l->b;
+    const char *name = pl_builder_fmt(b, "%s.weight", name_table(b, prefix, t));
+    if (!init) init = pl_layers_uniform(b, 1 / sqrt((double)t->rows));
+    if (t->alone) return pl_layers_weight(l, name, PL_SHAPE(t->rows, t->width), init);
+    pl_value *table = pl_layers_weight(l, name, PL_SHAPE(t->tables, t->rows, t->width), init);
+    return pl_add_parts(b, table,
+                        pl_builder_fmt(b, "%s.{%lld}.weight", prefix, (long long)t->first));
+}
+
+pl_value *pl_clicks_look_up(const pl_layers *l, const char *prefix, const pl_clicks_table *t,
                             const char *init, const pl_clicks_bags *bags)
 {
     pl_builder *b = l->b;
     if (!bags->ids) return NULL;
-    if (!init) init = pl_layers_uniform(b, 1 / sqrt((double)rows));
-    pl_value *table =
-        pl_layers_weight(l, pl_builder_fmt(b, "%s.weight", name), PL_SHAPE(rows, width), init);
-    pl_value *x = PL_ADD_AS(b, &pl_op_embedding, name, NULL, table, bags->ids);
+    pl_value *table = add_table(l, prefix, t, init);
+    const char *name = name_table(b, prefix, t), *many = t->alone ? "" : "t",
+               *s = t->hots > 1 && !bags->begin ? "s" : "",
+               *kept = bags->how == PL_BAG_MAX ? s : "";
+    const char *spec = pl_builder_fmt(b, "%svh,b%s%s->b%s%sh", many, many, s, many, kept);
+    pl_value *x = PL_ADD_AS(b, &pl_op_embedding, name, spec, table, bags->ids);
     if (bags->begin) return pl_bag_reduce(b, bags->how, x, bags->begin, bags->end);
-    if (bags->ids->shape.rank == 1) return x;
-    if (bags->how == PL_BAG_MAX) return PL_ADD(b, &pl_op_reduce_max, "bhk->bk", x);
-    x = PL_ADD(b, &pl_op_reduce_sum, "bhk->bk", x);
-    if (bags->how == PL_BAG_SUM) return x;
-    const double hots = (double)bags->ids->shape.dim[1];
-    return PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / hots), x);
+    if (*kept) return PL_ADD(b, &pl_op_reduce_max, *many ? "btsh->bth" : "bsh->bh", x);
+    if (bags->how != PL_BAG_MEAN || t->hots == 1) return x;
+    return PL_ADD(b, &pl_op_scale, pl_builder_fmt(b, "; value=%.17g", 1 / (double)t->hots), x);
+}
+
+pl_value *pl_clicks_flat(pl_builder *b, pl_value *x)
+{
+    return !x || x->shape.rank == 2 ? x : PL_ADD(b, &pl_op_reshape, "bth->b(th)", x);
 }
 
 pl_value *pl_clicks_mlp(const pl_layers *l, const char *name, const pl_widths *widths, bool relu,

@@ -12,8 +12,8 @@
     { "dense", "13", 1, "numbers of a row" }, \
     { "tables", "26", 1, "of ids", .needs = "sizes=" }, \
     { "rows", "1000", 1, "of each table", .needs = "sizes=" }, \
-    { "sizes", "", 0, "rows of the tables, in place of the two: 1460-583-305", "*" }, \
-    { "hots", "1", 1, "ids of a row in each table; with offsets=1 in the mean, as room" }, \
+    { "sizes", "", 0, "rows of the tables, in place of the two: 1460-583-305; 5x1000: five that stand in one", "*" }, \
+    { "hots", "1", 0, "ids of a row in each table, or a list as sizes is; with offsets=1 in the mean, as room", "*" }, \
     { "bag", "sum", 0, "sum, mean or max of a row's vectors", "*" }, \
     { "offsets", "0", 0, "1: rows have any number of ids, which offsets tell", .most = 1 }
 // clang-format on
@@ -28,11 +28,28 @@ typedef struct pl_widths {
 
 /* A key's; an error of b where it is no such list. */
 pl_widths pl_clicks_widths(pl_builder *b, const pl_model_args *args, const char *key);
-/* Rows of the tables: the key sizes, or else tables times rows. */
-pl_widths pl_clicks_tables(pl_builder *b, const pl_model_args *args);
 
-/* The ids of a table: i32[batch] or i32[batch, hots]; or i32[batch * hots] of all rows, of which
- * row r has those from begin[r] to end[r], i32[batch]. */
+/* Tables of as many rows that stand in one state, [tables, rows, width], and are looked up at once;
+ * or one alone, [rows, width]. */
+typedef struct pl_clicks_table {
+    int64_t first, tables, rows, width; /* first: its number among all tables                     */
+    int64_t hots;                       /* ids of a row in each of them                           */
+    bool alone;
+} pl_clicks_table;
+
+typedef struct pl_clicks_tables {
+    int n;
+    int64_t count; /* of tables in all */
+    pl_clicks_table at[PL_MOST_WIDTHS];
+} pl_clicks_tables;
+
+/* As the keys sizes, or else tables and rows, hots, and `width`, say, of which the last two are a
+ * number for all, or one for each of sizes. */
+pl_clicks_tables pl_clicks_find_tables(pl_builder *b, const pl_model_args *args, const char *width);
+
+/* The ids of a table: i32[batch] or i32[batch, hots]; of many, i32[batch, tables] or
+ * i32[batch, tables, hots]; i64 where rows are more than 2^31. Or i32[batch * hots] of all rows, of
+ * which row r has those from begin[r] to end[r], i32[batch]. */
 typedef struct pl_clicks_bags {
     pl_value *ids, *begin, *end; /* NULL: each row has as many */
     pl_bag how;
@@ -40,12 +57,16 @@ typedef struct pl_clicks_bags {
 
 /* The inputs: numbers f32[batch, dense], and a table's ids. */
 pl_value *pl_clicks_dense(pl_builder *b, const pl_model_args *args);
-pl_clicks_bags pl_clicks_ids(pl_builder *b, const pl_model_args *args, int table);
+pl_clicks_bags pl_clicks_ids(pl_builder *b, const pl_model_args *args, const pl_clicks_table *t);
 
-/* What a table NAME.weight [rows, width] has for ids, as their bags say: f32[batch, width]. init
- * NULL: uniform up to 1/sqrt(rows), as DLRM's. */
-pl_value *pl_clicks_look_up(const pl_layers *l, const char *name, int64_t rows, int64_t width,
+/* What a table PREFIX.FIRST.weight has for ids, as their bags say: f32[batch, width]; of many,
+ * PREFIX.FIRST-LAST.weight, [batch, tables, width], files have each as if it were alone. init NULL:
+ * uniform up to 1/sqrt(rows), as DLRM's. */
+pl_value *pl_clicks_look_up(const pl_layers *l, const char *prefix, const pl_clicks_table *t,
                             const char *init, const pl_clicks_bags *bags);
+
+/* What was looked up in many tables side by side: [batch, tables * width]. */
+pl_value *pl_clicks_flat(pl_builder *b, pl_value *x);
 
 /* Linear layers NAME.0.weight, NAME.2.weight ...: every second module of a torch.nn.Sequential.
  * ReLUs between, and after the last one where `relu`. Weights and biases begin as DLRM's. */

@@ -16,9 +16,9 @@
 
 /* x_0, and the products of each two of the n vectors, row by row of the triangle below the
  * diagonal. */
-static pl_value *interact(pl_builder *b, pl_value *const x[], int64_t n)
+static pl_value *interact(pl_builder *b, pl_value *const x[], int n_x, int64_t n)
 {
-    pl_value *t = pl_join_rows(b, x, n), *row[PL_MOST_WIDTHS + 1] = { 0 };
+    pl_value *t = pl_join_stacks(b, x, n_x), **row = PL_NEW_N(b->graph->arena, pl_value *, n + 1);
     pl_value *z = PL_ADD_AS(b, &pl_op_einsum, "interaction", "bfk,bgk->bfg", t, t);
     if (!z) return NULL;
     pl_join_split(b, z, n, row);
@@ -31,20 +31,19 @@ static pl_value *interact(pl_builder *b, pl_value *const x[], int64_t n)
 static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     const pl_layers l = pl_layers_new(b, args);
-    const int64_t width = pl_model_int(args, "embed");
-    pl_widths bottom = pl_clicks_widths(b, args, "bottom"), top = pl_clicks_widths(b, args, "top"),
-              rows = pl_clicks_tables(b, args);
+    pl_widths bottom = pl_clicks_widths(b, args, "bottom"), top = pl_clicks_widths(b, args, "top");
+    const pl_clicks_tables tables = pl_clicks_find_tables(b, args, "embed");
     pl_value *x[PL_MOST_WIDTHS + 1] = { pl_clicks_dense(b, args) };
-    bottom.at[bottom.n++] = width;
+    bottom.at[bottom.n++] = pl_model_int(args, "embed");
     top.at[top.n++] = 1;
     x[0] = pl_clicks_mlp(&l, "bot_l", &bottom, true, x[0]);
-    for (int i = 0; i < rows.n && !b->err.code; i++) {
-        const pl_clicks_bags ids = pl_clicks_ids(b, args, i);
-        x[1 + i] =
-            pl_clicks_look_up(&l, pl_builder_fmt(b, "emb_l.%d", i), rows.at[i], width, NULL, &ids);
+    for (int i = 0; i < tables.n && !b->err.code; i++) {
+        const pl_clicks_bags ids = pl_clicks_ids(b, args, &tables.at[i]);
+        x[1 + i] = pl_clicks_look_up(&l, "emb_l", &tables.at[i], NULL, &ids);
     }
     if (b->err.code) return;
-    pl_clicks_finish(b, mode, pl_clicks_mlp(&l, "top_l", &top, false, interact(b, x, 1 + rows.n)));
+    pl_value *z = interact(b, x, 1 + tables.n, 1 + tables.count);
+    pl_clicks_finish(b, mode, pl_clicks_mlp(&l, "top_l", &top, false, z));
 }
 
 static const pl_model_key keys[] = {

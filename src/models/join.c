@@ -53,7 +53,10 @@ pl_value *pl_join_rows(pl_builder *b, pl_value *const row[], int64_t n)
     return pl_add_value(b, &pl_op_concat, NULL, pl_builder_fmt(b, "%s->bsk", pieces), count, piece);
 }
 
-pl_value *pl_join_columns(pl_builder *b, pl_value *const x[], int64_t n)
+/* n values, `own` their letters with '*' for the one along which they are joined; the
+ * result has `all`. */
+static pl_value *join(pl_builder *b, pl_value *const x[], int64_t n, const char *own,
+                      const char *all)
 {
     if (n == 1) return x[0];
     static const char letters[] = "pqrtuvwxy";
@@ -62,9 +65,27 @@ pl_value *pl_join_columns(pl_builder *b, pl_value *const x[], int64_t n)
     const int64_t each = n <= FAN ? 1 : (n + FAN - 1) / FAN;
     int count = 0;
     for (int64_t i = 0; i < n; i += each, count++) {
-        piece[count] = pl_join_columns(b, x + i, i + each < n ? each : n - i);
-        pl_text_add(&spec, count ? ",b%c" : "b%c", letters[count]);
+        piece[count] = join(b, x + i, i + each < n ? each : n - i, own, all);
+        if (count) pl_text_add(&spec, ",");
+        for (const char *c = own; *c; c++)
+            pl_text_add(&spec, "%c", *c == '*' ? letters[count] : *c);
     }
-    pl_text_add(&spec, "->bk");
+    pl_text_add(&spec, "->%s", all);
     return pl_add_value(b, &pl_op_concat, NULL, pl_text_get(&spec), count, piece);
+}
+
+pl_value *pl_join_columns(pl_builder *b, pl_value *const x[], int64_t n)
+{
+    return join(b, x, n, "b*", "bk");
+}
+
+pl_value *pl_join_stacks(pl_builder *b, pl_value *const x[], int64_t n)
+{
+    pl_value **stack = PL_NEW_N(b->graph->arena, pl_value *, n);
+    bool single = true;
+    for (int64_t i = 0; i < n && x[i]; i++) single &= x[i]->shape.rank == 2;
+    if (single) return pl_join_rows(b, x, n);
+    for (int64_t i = 0; i < n && x[i]; i++)
+        stack[i] = x[i]->shape.rank == 2 ? PL_ADD(b, &pl_op_reshape, "bk->bsk", x[i]) : x[i];
+    return join(b, stack, n, "b*k", "bsk");
 }

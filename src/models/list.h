@@ -15,6 +15,7 @@
     X(elman) \
     X(moe) \
     X(dlrm) \
+    X(dcn) \
     X(wide_deep) \
     X(deepseek) \
     X(resnet) \

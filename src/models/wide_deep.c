@@ -19,22 +19,24 @@ static pl_value *sum(pl_builder *b, pl_value *x, pl_value *y)
 static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 {
     const pl_layers l = pl_layers_new(b, args);
-    pl_widths deep = pl_clicks_widths(b, args, "deep"), rows = pl_clicks_tables(b, args);
+    pl_widths deep = pl_clicks_widths(b, args, "deep");
+    const pl_clicks_tables tables = pl_clicks_find_tables(b, args, "embed");
     pl_value *x[PL_MOST_WIDTHS + 1] = { pl_clicks_dense(b, args) };
     const pl_shape numbers = PL_SHAPE(1, pl_model_int(args, "dense"));
     pl_value *wide = pl_layers_linear(&l, "wide", "ni,oi->no", numbers, "zeros", x[0]);
     wide = pl_layers_bias(&l, "wide", "no,o->no", PL_SHAPE(1), NULL, wide);
     deep.at[deep.n++] = 1;
-    for (int i = 0; i < rows.n && !b->err.code; i++) {
-        const pl_clicks_bags ids = pl_clicks_ids(b, args, i);
-        x[1 + i] = pl_clicks_look_up(&l, pl_builder_fmt(b, "emb.%d", i), rows.at[i],
-                                     pl_model_int(args, "embed"), NULL, &ids);
-        wide = sum(
-            b, wide,
-            pl_clicks_look_up(&l, pl_builder_fmt(b, "wide.%d", i), rows.at[i], 1, "zeros", &ids));
+    for (int i = 0; i < tables.n && !b->err.code; i++) {
+        pl_clicks_table t = tables.at[i];
+        const pl_clicks_bags ids = pl_clicks_ids(b, args, &t);
+        x[1 + i] = pl_clicks_flat(b, pl_clicks_look_up(&l, "emb", &t, NULL, &ids));
+        t.width = 1;
+        pl_value *own = pl_clicks_look_up(&l, "wide", &t, "zeros", &ids);
+        if (!t.alone) own = PL_ADD(b, &pl_op_reduce_sum, "bth->bh", own);
+        wide = sum(b, wide, own);
     }
     if (b->err.code) return;
-    pl_value *all = pl_join_columns(b, x, 1 + rows.n);
+    pl_value *all = pl_join_columns(b, x, 1 + tables.n);
     pl_clicks_finish(b, mode, sum(b, wide, pl_clicks_mlp(&l, "deep", &deep, false, all)));
 }
 

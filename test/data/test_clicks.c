@@ -89,6 +89,26 @@ static void test_criteo(void **state)
     }
 }
 
+/* An input of tables that stand in one has their columns side by side. */
+static void test_stacked(void **state)
+{
+    static const char text[] = "1\t2\t1\ta\t3\t4\n"
+                               "0\t5\t2\tb\t6\t7\n";
+    pl_arena *a = pl_arena_new("test");
+    pl_data d;
+    pl_err err;
+    (void)state;
+    if (!open_as("dlrm:dense=1,sizes=9-2x20-8,batch=1", text, false, a, &d, &err))
+        fail_msg("%s", err.msg);
+    static const double one[] = { 10, 3, 11, 6 }, last[] = { 4, 7 };
+    for (int i = 0; i < 4; i++) assert_true(get(&d, "cat_1", i) == one[i]);
+    for (int i = 0; i < 2; i++) assert_true(get(&d, "cat_3", i) == last[i]);
+    pl_data_free(&d);
+    assert_false(open_as("dlrm:dense=1,sizes=9-3x20-8,batch=1", text, false, a, &d, &err));
+    assert_non_null(strstr(err.msg, "4 columns of ids, the model 5 tables: write tables=4"));
+    pl_arena_free(a);
+}
+
 /* A header: Avazu's, without numbers; and Criteo's, in another order. */
 static void test_headers(void **state)
 {
@@ -162,9 +182,8 @@ static void test_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_criteo),
-        cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_criteo),  cmocka_unit_test(test_stacked),
+        cmocka_unit_test(test_headers), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,56 @@ static void test_split(void **state)
     }
 }
 
+/* Rows of a click log: a label, two numbers, four ids. */
+static void write_clicks(const char *path)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int i = 0; i < 64; i++)
+        fprintf(f, "%d\t%d\t%d\t%x\t%x\t%x\t%x\n", i % 3 == 0, i % 7, i % 10, i * i % 37, i % 11,
+                i * 5 % 23, i * 3 % 9);
+    fclose(f);
+}
+
+static pl_train_options clicks_of(const char *model)
+{
+    pl_train_options o = options();
+    o.model = model;
+    o.data = "clicks.tsv";
+    o.optim.name = "adagrad";
+    o.optim.decay = 0;
+    o.steps = 10;
+    o.eval_batches = 1;
+    return o;
+}
+
+/* Tables that stand in one are those that stand alone: of the same weights and rows, the same
+ * losses, however they are split. */
+static void test_stacked(void **state)
+{
+    static const char *const words[] = { "dp", "embrace", "row-wise", "table-wise", "auto" };
+    static const char *const weights = "alone/step-00000001.safetensors";
+    diary alone, stacked;
+    (void)state;
+    write_clicks("clicks.tsv");
+    pl_train_options o = clicks_of("dlrm:dense=2,sizes=20-40-40-40,embed=8,batch=16");
+    o.steps = 1;
+    o.save = "alone";
+    train_well(&o, 1, &alone);
+    o = clicks_of("dlrm:dense=2,sizes=20-40-40-40,embed=8,batch=16");
+    o.weights = weights;
+    train_well(&o, 1, &alone);
+    o.model = "dlrm:dense=2,sizes=20-3x40,embed=8,batch=16";
+    for (int i = 0; i < 5; i++)
+        for (int ranks = 1; ranks <= 3; ranks++) {
+            o.strategy = words[i];
+            train_well(&o, ranks, &stacked);
+            check_losses(words[i], &alone, &stacked, 0, 10, 1e-6);
+        }
+    remove_folder("alone");
+    unlink("clicks.tsv");
+}
+
 /* Moments of rows that a step does not read stay: so it is not adam. With all rows read it is. */
 static void test_lazy(void **state)
 {
@@ -142,8 +192,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_bits), cmocka_unit_test(test_split),
-        cmocka_unit_test(test_lazy),       cmocka_unit_test(test_unfused),
-        cmocka_unit_test(test_slow_links), cmocka_unit_test(test_rowwise),
+        cmocka_unit_test(test_stacked),    cmocka_unit_test(test_lazy),
+        cmocka_unit_test(test_unfused),    cmocka_unit_test(test_slow_links),
+        cmocka_unit_test(test_rowwise),
     };
     return cmocka_run_group_tests(tests, make_text, clean_up);
 }
