@@ -173,8 +173,9 @@ static bool check_columns(const reader *r, const columns *c, pl_err *err)
                           c->n_dense, c->dense_wanted, c->n_dense);
     return c->n_ids == c->ids_wanted ||
            pl_err_set(err, PL_EINPUT,
-                      "%s has %d columns of ids, the model %d tables: write tables=%d", r->path,
-                      c->n_ids, c->ids_wanted, c->n_ids);
+                      "%s has %d columns of ids, the model %d tables: write tables=%d, or sizes of "
+                      "so many",
+                      r->path, c->n_ids, c->ids_wanted, c->n_ids);
 }
 
 static bool find_columns(reader *r, const pl_graph *g, columns *c, pl_err *err)

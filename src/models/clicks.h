@@ -12,8 +12,8 @@
     { "dense", "13", 1, "numbers of a row" }, \
     { "tables", "26", 1, "of ids", .needs = "sizes=" }, \
     { "rows", "1000", 1, "of each table", .needs = "sizes=" }, \
-    { "sizes", "", 0, "rows of the tables, in place of the two: 1460-583-305; 5x1000: five that stand in one", "*" }, \
-    { "hots", "1", 0, "ids of a row in each table, or a list as sizes is; with offsets=1 in the mean, as room", "*" }, \
+    { "sizes", "", 0, "rows of the tables: 1460-583-305; 5x1000: five that stand in one", "*" }, \
+    { "hots", "1", 0, "ids of a row in each table, or a list like sizes; offsets=1: room", "*" }, \
     { "bag", "sum", 0, "sum, mean or max of a row's vectors", "*" }, \
     { "offsets", "0", 0, "1: rows have any number of ids, which offsets tell", .most = 1 }
 // clang-format on

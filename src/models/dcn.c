@@ -50,7 +50,7 @@ static void build(pl_builder *b, const pl_model_args *args, pl_mode mode)
 
 static const pl_model_key keys[] = {
     PL_CLICKS_KEYS,
-    { "embed", "16", 0, "width of the vectors, or a list as sizes is", "*" },
+    { "embed", "16", 0, "width of the vectors, or a list like sizes", "*" },
     { "bottom", "128-64-16", 0, "widths of the MLP of the numbers", "*" },
     { "crosses", "3", 1, "layers that multiply by what comes in" },
     { "rank", "32", 1, "of their weights" },

@@ -76,6 +76,13 @@ static const row table_rows[] = {
     { 4, "embrace row-wise embrace,tp=2 row-wise,zero=3 auto" },
 };
 
+/* Tables that stand in one; three over two devices are uneven. */
+static const row stacked_rows[] = {
+    { 2, "dp embrace row-wise table-wise zero=3 table-wise,zero=1 table-wise,offload=optimizer" },
+    { 3, "table-wise row-wise" },
+    { 4, "table-wise table-wise,tp=2 table-wise,zero=3 auto" },
+};
+
 /* Two networks, which a buffer lets work apart. */
 static const row gan_rows[] = {
     { 2, "dp zero=3 tp=2 apart=2 auto" },
@@ -344,6 +351,28 @@ static void test_tables(void **state)
         }
 }
 
+static void test_stacked(void **state)
+{
+    static const char *const optimizers[] = { "adagrad", "lazy-adam", "adamw", "rowwise-adagrad" };
+    static const char *const models[] = {
+        "dcn:dense=3,sizes=5x20-7-3x9,hots=3-2-1,embed=8-4-8,bottom=6,rank=4,top=10,batch=12",
+        "dcn:dense=3,sizes=4x9,hots=2,bag=mean,embed=8,bottom=6,rank=4,top=10,batch=12,dtype=bf16",
+        "dlrm:dense=3,sizes=4x20-7,embed=8,bottom=6,top=10,batch=12",
+        "wide_deep:dense=3,sizes=5x20-7,hots=2,bag=max,embed=8,deep=10,batch=12",
+    };
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) {
+            if (i && k != i) continue; /* all of them with the first one */
+            pl_verify_options o = verify_options(models[i]);
+            o.optim.name = optimizers[k];
+            o.optim.decay = k == 2 ? 0.1 : 0;
+            if (strstr(models[i], "bf16")) o.tolerance = 0.05;
+            if (strstr(models[i], "wide")) o.tolerance = 1e-4; /* a bias' gradient nearly cancels */
+            check_one_of(i + k, &o, stacked_rows, N_ROWS(stacked_rows));
+        }
+}
+
 static void test_gans(void **state)
 {
     (void)state;
@@ -389,21 +418,14 @@ static void test_micro(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gans),
-        cmocka_unit_test(test_mlp),
-        cmocka_unit_test(test_hosted),
-        cmocka_unit_test(test_gpt),
-        cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_moe),
-        cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_encoders),
-        cmocka_unit_test(test_routed_decoders),
-        cmocka_unit_test(test_widenet),
-        cmocka_unit_test(test_sweeps),
-        cmocka_unit_test(test_micro),
-        cmocka_unit_test(test_context),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_stacked),  cmocka_unit_test(test_gans),
+        cmocka_unit_test(test_mlp),      cmocka_unit_test(test_hosted),
+        cmocka_unit_test(test_gpt),      cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_moe),      cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_encoders), cmocka_unit_test(test_routed_decoders),
+        cmocka_unit_test(test_widenet),  cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_micro),    cmocka_unit_test(test_context),
+        cmocka_unit_test(test_tables),   cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
