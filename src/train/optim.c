@@ -182,9 +182,10 @@ static bool updates_rows(const pl_optim *o, const struct rule *r)
     return !r->counts && o->decay <= 0 && !(r->op == &pl_op_sgd && o->momentum > 0);
 }
 
-static void take_rows(pl_builder *b, target *t)
+static void take_rows(pl_builder *b, target *t, bool lazy)
 {
     pl_row_grad g;
+    if (!lazy && !t->weight->rows && !pl_rows_are_few(t->grad)) return;
     if (!pl_rows_add(b, t->weight, t->grad, &g)) return;
     t->grad->of = NULL;
     *t = (target){
@@ -552,7 +553,7 @@ static targets find_targets(pl_builder *b, const pl_objective *o, pl_value *loss
     targets t = sums ? find_sums(b, o, loss) : find_gradients(b, o, loss);
     if (sums && r->lazy) refuse_lazy(b, &o->optim, &t);
     for (int i = 0; i < t.n && !sums && !b->err.code && updates_rows(&o->optim, r); i++)
-        if (t.at[i].grad) take_rows(b, &t.at[i]);
+        if (t.at[i].grad) take_rows(b, &t.at[i], r->lazy);
     return t;
 }
 

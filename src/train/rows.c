@@ -26,6 +26,24 @@ bool pl_rows_are(const pl_value *grad)
     return n && n->in[0]->shape.rank;
 }
 
+static int64_t rows_of(const pl_node *lookup)
+{
+    return lookup->sig->factor[pl_sig_find(lookup->sig, 'v')].size;
+}
+
+/* Ids of each table. */
+static int64_t count_ids(const pl_node *lookup)
+{
+    const pl_shape *table = &lookup->out[0]->shape;
+    return pl_shape_count(&lookup->in[0]->shape) / (table->rank > 2 ? table->dim[0] : 1);
+}
+
+bool pl_rows_are_few(const pl_value *grad)
+{
+    const pl_node *n = find_lookup(grad);
+    return n && count_ids(n) < rows_of(n);
+}
+
 /* The ids as one list, or one for each of many tables: "bts->t(bs)". */
 static pl_value *flatten(pl_builder *b, const pl_node *lookup)
 {
@@ -70,7 +88,9 @@ bool pl_rows_add(pl_builder *b, const pl_value *weight, const pl_value *grad, pl
     const char *spec = pl_builder_fmt(b, "{0},%s,{1}->%s%c", list, list, h);
     pl_value *dy = n->in[1];
     if (dy->type != PL_F32) dy = PL_ADD(b, &pl_op_cast, "; to=f32", dy);
-    out->ids = PL_ADD_AS(b, &pl_op_unique, pl_builder_fmt(b, "%s.grad.ids", weight->name), NULL,
+    const char *places =
+        pl_rows_are_few(grad) ? NULL : pl_builder_fmt(b, "; m=%lld", (long long)rows_of(n));
+    out->ids = PL_ADD_AS(b, &pl_op_unique, pl_builder_fmt(b, "%s.grad.ids", weight->name), places,
                          flatten(b, n));
     out->rows = PL_ADD_AS(b, &pl_op_coalesce, pl_builder_fmt(b, "%s.grad.rows", weight->name),
                           pl_spec(b, n, spec), n->in[0], out->ids, dy);

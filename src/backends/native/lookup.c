@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { COLUMNS = 64 }; /* of the table's gradient that one piece of work adds up */
+enum { COLUMNS = 32 }; /* of the table's gradient that one piece of work adds up */
 enum { AHEAD = 16 };   /* ids whose rows are fetched into the cache before it is their turn */
 
 /* A lookup under way. */
@@ -106,27 +106,35 @@ void pl_lookup_run(const pl_share *s, const pl_kernel_env *env, void *state, con
             take_row(&l, element, in[0], i, (char *)out[0] + (size_t)(i * h) * element);
 }
 
+/* To the columns [lo, hi) of one of the tables. */
+static void add_columns(const lookup *l, const float *dy, int64_t table, int64_t lo, int64_t hi,
+                        float *to)
+{
+    const int64_t inner = l->x.inner, h = l->x.h;
+    for (int64_t run = table * inner; run < l->n; run += inner * l->x.tables)
+        for (int64_t i = run; i < run + inner; i++) {
+            const int64_t row = find_row(l, i);
+            if (row < 0) continue;
+            const float *from = dy + i / l->x.bag * h;
+#pragma omp simd
+            for (int64_t k = lo; k < hi; k++) to[row + k] += from[k];
+        }
+}
+
 /* Every element of the table is added up in the order of the ids, by whichever thread has its
  * column. */
 void pl_lookup_grad_run(const pl_share *s, const pl_kernel_env *env, void *state,
                         const void *const in[], void *const out[], void *scratch)
 {
     const lookup l = begin(s, in);
-    const int64_t h = l.x.h, rows = l.x.tables * l.rows.n;
-    const float *dy = in[1];
+    const int64_t h = l.x.h, rows = l.x.tables * l.rows.n, pieces = (h + COLUMNS - 1) / COLUMNS;
     float *table = out[0];
     (void)state, (void)scratch;
 #pragma omp parallel for num_threads(env->n_threads) if (rows * h > PL_LOOPS_SERIAL)
     for (int64_t r = 0; r < rows; r++) memset(table + r * h, 0, (size_t)h * sizeof *table);
 #pragma omp parallel for num_threads(env->n_threads) if (l.n * h > PL_LOOPS_SERIAL)
-    for (int64_t lo = 0; lo < h; lo += COLUMNS) {
-        const int64_t hi = lo + COLUMNS < h ? lo + COLUMNS : h;
-        for (int64_t i = 0; i < l.n; i++) {
-            const int64_t row = find_row(&l, i);
-            if (row < 0) continue;
-            const float *from = dy + i / l.x.bag * h;
-#pragma omp simd
-            for (int64_t k = lo; k < hi; k++) table[row + k] += from[k];
-        }
+    for (int64_t i = 0; i < l.x.tables * pieces; i++) {
+        const int64_t lo = i % pieces * COLUMNS, hi = lo + COLUMNS < h ? lo + COLUMNS : h;
+        add_columns(&l, in[1], i / pieces, lo, hi, table);
     }
 }

@@ -70,28 +70,29 @@ static void *own_scratch(void *scratch, const own_ids *x)
     return (place *)scratch + 2 * (x->n / x->tables) * omp_get_thread_num();
 }
 
-/* Lists of all tables: of the ids, or of those that are left of them. */
-static int64_t count_lists(const pl_share *s)
+/* Tables that have a list each. */
+static int64_t count_lists(const pl_shape *list)
 {
-    const pl_shape *list = &s->in[s->node->op == &pl_op_coalesce];
     return list->rank ? pl_shape_count(list) / list->dim[list->rank - 1] : 1;
 }
 
 bool pl_unique_make(const pl_share *s, const pl_kernel_env *env, void **state,
                     int64_t *scratch_bytes, pl_err *err)
 {
-    const int64_t each = pl_shape_count(&s->in[0]) / count_lists(s);
+    const int64_t each = pl_shape_count(&s->in[0]) /
+                         count_lists(s->node->op == &pl_op_coalesce ? &s->in[1] : &s->in[0]);
     *scratch_bytes = 2 * each * env->n_threads * (int64_t)sizeof(place);
     return pl_kernels_keep("", 1, state, err);
 }
 
-static void list_unique(const own_ids *x, void *scratch, void *out)
+/* In so many places. */
+static void list_unique(const own_ids *x, void *scratch, int64_t places, void *out)
 {
-    const int64_t n = x->n / x->tables, end = (x->table + 1) * n;
+    const int64_t end = (x->table + 1) * places;
     place *sorted;
     const int64_t count = sort_ids(x, scratch, &sorted);
-    int64_t k = end - n;
-    for (int64_t i = 0; i < count; i++)
+    int64_t k = end - places;
+    for (int64_t i = 0; i < count && k < end; i++)
         if (!i || sorted[i].id != sorted[i - 1].id)
             pl_type_put(x->type, out, k++, (double)sorted[i].id);
     while (k < end) pl_type_put(x->type, out, k++, -1);
@@ -100,12 +101,13 @@ static void list_unique(const own_ids *x, void *scratch, void *out)
 void pl_unique_run(const pl_share *s, const pl_kernel_env *env, void *state, const void *const in[],
                    void *const out[], void *scratch)
 {
-    const int64_t n = pl_shape_count(&s->in[0]), tables = count_lists(s);
+    const int64_t n = pl_shape_count(&s->in[0]), tables = count_lists(&s->in[0]),
+                  places = pl_shape_count(&s->out[0]) / tables;
     (void)state;
 #pragma omp parallel for num_threads(env->n_threads) if (tables > 1 && n > PL_LOOPS_SERIAL)
     for (int64_t t = 0; t < tables; t++) {
         const own_ids x = { s->node->in[0]->type, in[0], n, t, tables, n / tables };
-        list_unique(&x, own_scratch(scratch, &x), out[0]);
+        list_unique(&x, own_scratch(scratch, &x), places, out[0]);
     }
 }
 
@@ -173,7 +175,7 @@ void pl_coalesce_run(const pl_share *s, const pl_kernel_env *env, void *state,
                      const void *const in[], void *const out[], void *scratch)
 {
     const pl_node *n = s->node;
-    const int64_t all = pl_shape_count(&s->in[0]), tables = count_lists(s);
+    const int64_t all = pl_shape_count(&s->in[0]), tables = count_lists(&s->in[1]);
     pl_looked_up x;
     pl_err err = { 0 };
     if (!pl_kernels_is_looked_up(s, 0, 3, 2, &x, &err)) pl_bug(__FILE__, __LINE__, "%s", err.msg);
