@@ -9,7 +9,10 @@ pl_optim pl_job_optim(const pl_job *j)
 {
     pl_optim o = pl_optim_usual(j->optimizer);
     o.objectives = j->objectives;
-    if (j->unclipped) o.clip = 0;
+    if (j->numbers.unclipped) o.clip = 0;
+    if (j->numbers.no_momentum) o.momentum = 0;
+    if (j->numbers.undecayed) o.decay = 0;
+    if (j->numbers.decayed) o.decay = PL_OPTIM_DECAY;
     return o;
 }
 
@@ -43,7 +46,7 @@ static bool open_file(pl_job *j, const pl_plan_file *f, const pl_model_args *own
         PL_TRY(pl_model_parse(f->about.model, arena, &j->args, err));
     j->optimizer = f->about.optimizer;
     j->objectives = f->about.objectives;
-    j->unclipped = f->about.unclipped;
+    j->numbers = f->about.numbers;
     j->cache = f->about.cache;
     j->n_caches = f->about.n_caches, j->caches = f->about.caches;
     j->request.cluster = f->cluster;
@@ -73,7 +76,7 @@ void pl_job_write(const pl_job *j, const pl_found *f, pl_text *out)
     const pl_plan_about about = { .model = j->args.spec,
                                   .optimizer = j->optimizer,
                                   .objectives = j->objectives,
-                                  .unclipped = j->unclipped,
+                                  .numbers = j->numbers,
                                   .cache = j->cache,
                                   .n_caches = j->n_caches,
                                   .caches = j->caches,

@@ -12,7 +12,7 @@ typedef struct pl_job {
     pl_model_args args;      /* of the model: a step's batch                 */
     const char *optimizer;
     const char *objectives;  /* pl_optim.objectives                          */
-    bool unclipped;          /* pl_optim.clip is 0, not the usual one        */
+    pl_plan_numbers numbers; /* of pl_optim                                  */
     const char *cache;       /* pl_cached_parse; NULL or "": none            */
     int n_caches;            /* sizes of them that were compared, or 0       */
     const pl_plan_cache *caches;

@@ -42,7 +42,7 @@ static bool explain(void *args, int n, const char *const operand[], pl_arena *ar
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    return pl_opt_run(c, argc, argv, &(explain_args){ 0 }, 2, 2, explain);
+    return pl_opt_run(c, argc, argv, &(explain_args){ .job.decay = -1 }, 2, 2, explain);
 }
 
 const pl_command pl_command_explain = {

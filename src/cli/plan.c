@@ -89,6 +89,15 @@ static bool is_runnable(const pl_cluster *c)
 }
 
 /* A command that runs as it is printed. */
+static void add_numbers(pl_text *t, const pl_plan_numbers *x)
+{
+    const char *decay = pl_arena_fmt(t->arena, "%g", PL_OPTIM_DECAY);
+    if (x->unclipped) add_words(t, 2, (const char *[]){ "--clip", "0" });
+    if (x->no_momentum) add_words(t, 2, (const char *[]){ "--momentum", "0" });
+    if (x->undecayed) add_words(t, 2, (const char *[]){ "--decay", "0" });
+    if (x->decayed) add_words(t, 2, (const char *[]){ "--decay", decay });
+}
+
 static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *arena)
 {
     const char *devices = pl_arena_fmt(arena, "%d", j->request.cluster->n_devices);
@@ -103,7 +112,7 @@ static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *a
                                     devices });
         if (strcmp(j->optimizer, PL_OPTIM_NAME) != 0)
             add_words(&t, 2, (const char *[]){ "--optimizer", j->optimizer });
-        if (j->unclipped) add_words(&t, 2, (const char *[]){ "--clip", "0" });
+        add_numbers(&t, &j->numbers);
         if (j->objectives) add_words(&t, 2, (const char *[]){ "--objectives", j->objectives });
         pl_text_add(&t, " --data synthetic\n          (data of your own: --data FILE)");
     } else {
@@ -156,7 +165,8 @@ static bool show(void *args, int n, const char *const operand[], pl_arena *arena
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    return pl_opt_run(c, argc, argv, &(plan_args){ .argc = argc, .argv = argv }, 1, 1, show);
+    return pl_opt_run(c, argc, argv, &(plan_args){ .argc = argc, .argv = argv, .job.decay = -1 }, 1,
+                      1, show);
 }
 
 const pl_command pl_command_plan = {

@@ -39,7 +39,7 @@ static bool compare(void *args, int n, const char *const operand[], pl_arena *ar
 
 static int run(const pl_command *c, int argc, char **argv)
 {
-    return pl_opt_run(c, argc, argv, &(why_not_args){ 0 }, 2, 2, compare);
+    return pl_opt_run(c, argc, argv, &(why_not_args){ .job.decay = -1 }, 2, 2, compare);
 }
 
 const pl_command pl_command_why_not = {

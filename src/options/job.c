@@ -18,6 +18,16 @@ static bool find_cluster(const pl_job_args *a, pl_arena *arena, const pl_cluster
                       c->n_devices, (long long)a->devices);
 }
 
+/* Of those that are not given nothing is said. */
+static pl_plan_numbers find_numbers(const pl_job_args *a)
+{
+    const double usual = pl_optim_usual(a->optimizer).decay;
+    return (pl_plan_numbers){ .unclipped = a->clip <= 0,
+                              .no_momentum = a->momentum <= 0 && !strcmp(a->optimizer, "sgd"),
+                              .decayed = a->decay > 0 && usual <= 0,
+                              .undecayed = a->decay >= 0 && a->decay <= 0 && usual > 0 };
+}
+
 bool pl_job_args_open(const pl_job_args *a, const char *spec, pl_arena *arena, pl_job *out,
                       pl_err *err)
 {
@@ -25,7 +35,7 @@ bool pl_job_args_open(const pl_job_args *a, const char *spec, pl_arena *arena, p
     const bool automatic = c->size && c->ids && !strcmp(c->size, "auto"); /* found with a plan */
     *out = (pl_job){ .optimizer = a->optimizer,
                      .objectives = a->objectives,
-                     .unclipped = a->clip <= 0,
+                     .numbers = find_numbers(a),
                      .cache = automatic ? NULL : c->size };
     PL_TRY(pl_request_make(&a->request, arena, &out->request, err));
     PL_TRY(find_cluster(a, arena, &out->request.cluster, err));

@@ -14,7 +14,7 @@ typedef struct pl_job_args {
     pl_sizes sizes;
     pl_request_args request;
     int64_t devices;
-    double clip;
+    double clip, momentum, decay; /* decay below 0: the usual one */
 } pl_job_args;
 
 /* Their rows, for a command whose arguments have a pl_job_args `job`. */
@@ -27,6 +27,8 @@ typedef struct pl_job_args {
     { "optimizer", TEXT(job.optimizer), "NAME", PL_OPTIM_NAME, PL_OPTIM_NAMES, \
       .needs = "method!=admm" }, \
     PL_CLIP_OPT(job.clip), \
+    PL_MOMENTUM_OPT(job.momentum), \
+    PL_DECAY_OPT(job.decay), \
     PL_OBJECTIVES_OPT(job.objectives), \
     PL_CACHE_OPTS(job.cache), \
     PL_REQUEST_OPTS(job.request)

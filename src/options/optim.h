@@ -18,13 +18,19 @@
       .needs = "optimizer!=sgd optimizer!=adagrad optimizer!=rowwise-adagrad method!=admm" }, \
     { "eps", REAL(f.eps), "X", usual_eps, about_eps, \
       .needs = "optimizer!=sgd method!=admm" }, \
-    { "momentum", REAL(f.momentum), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd", \
-      .needs = "optimizer=sgd method!=admm" }, \
-    { "decay", REAL(f.decay), "X", NULL, \
-      "weight decay of matrices; default: 0.1, of adagrad and lazy-adam 0", \
-      .needs = "method!=admm" }, \
+    PL_MOMENTUM_OPT(f.momentum), \
+    PL_DECAY_OPT(f.decay), \
     PL_CLIP_OPT(f.clip), \
     PL_OBJECTIVES_OPT(f.objectives)
+
+#define PL_MOMENTUM_OPT(f) \
+    { "momentum", REAL(f), "X", USUAL(PL_OPTIM_MOMENTUM), "of sgd", \
+      .needs = "optimizer=sgd method!=admm" }
+
+#define PL_DECAY_OPT(f) \
+    { "decay", REAL(f), "X", NULL, \
+      "weight decay of matrices; default: 0.1, of adagrad and lazy-adam 0", \
+      .needs = "method!=admm" }
 
 #define PL_CLIP_OPT(f) \
     { "clip", REAL(f), "X", USUAL(PL_OPTIM_CLIP), "global gradient norm; 0: no clipping", \

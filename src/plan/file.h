@@ -27,6 +27,13 @@ typedef struct pl_plan_cache {
 void pl_plan_caches_write(int n, const pl_plan_cache caches[], pl_json_out *out);
 
 /* What a plan file says beside the plan itself; texts in UTF-8. NULL is written as "". */
+/* What decides, of an optimizer's numbers, which nodes a step has: where they are not as usual. */
+typedef struct pl_plan_numbers {
+    bool unclipped;          /* gradients are not clipped: --clip 0                 */
+    bool no_momentum;        /* --momentum 0                                        */
+    bool decayed, undecayed; /* weights decay, or do not: --decay above 0, --decay 0 */
+} pl_plan_numbers;
+
 typedef struct pl_plan_about {
     const char *model;     /* spec: "gpt2:layers=4,batch=8"                                      */
     const char *optimizer; /* "adamw"                                                            */
@@ -37,7 +44,7 @@ typedef struct pl_plan_about {
     int n_caches;          /* sizes that were compared: 0: none                                  */
     const pl_plan_cache *caches;
     const char *objectives; /* what is said of them (train/objective.h); NULL: nothing           */
-    bool unclipped;        /* gradients are not clipped                                          */
+    pl_plan_numbers numbers;
     const char *cache;     /* "1.5%": rows of tables that a device has (train/cached.h); "": all */
 } pl_plan_about;
 

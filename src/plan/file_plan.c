@@ -200,16 +200,21 @@ static void match_stages(matcher *m, pl_arena *out)
 
 static bool check_graph(const pl_plan_file *f, const pl_graph *g, pl_err *err)
 {
+    const pl_plan_numbers *x = &f->about.numbers;
     uint64_t digest = pl_plan_digest(g);
     return (f->graph == digest && f->n_nodes == g->nodes.n && f->micro == g->micro) ||
            pl_err_set(err, PL_EINPUT,
                       "the plan is for another graph: %d nodes, digest %016llx; '%.200s' has %d, "
-                      "digest %016llx. Build '%.200s' with %.40s and %s in %lld micro-batch%s, "
+                      "digest %016llx. Build '%.200s' with %.40s and %s%s%s in %lld micro-batch%s, "
                       "or plan again",
                       f->n_nodes, (unsigned long long)f->graph, g->name, g->nodes.n,
                       (unsigned long long)digest, f->about.model, f->about.optimizer,
-                      f->about.unclipped ? "--clip 0" : "a --clip above 0", (long long)f->micro,
-                      f->micro == 1 ? "" : "es");
+                      x->unclipped ? "--clip 0" : "a --clip above 0",
+                      x->no_momentum ? ", --momentum 0" : "",
+                      x->undecayed ? ", --decay 0"
+                      : x->decayed ? ", a --decay above 0"
+                                   : "",
+                      (long long)f->micro, f->micro == 1 ? "" : "es");
 }
 
 static bool match(const pl_plan_file *f, const pl_graph *g, pl_plan *p, pl_arena *out,

@@ -194,11 +194,11 @@ static bool read_cluster(const reader *r, const pl_json *root)
 #define HEAD "schema model optimizer strategy cluster graph mesh predicted stored nodes "
 
 /* By version. */
-static const char *const keys[] = { HEAD "regather", HEAD "kept recomputed",
-                                    HEAD "kept recomputed micro",
-                                    HEAD
-                                    "kept recomputed micro pipeline stages masters unclipped cache "
-                                    "caches objectives" };
+static const char *const keys[] = {
+    HEAD "regather", HEAD "kept recomputed", HEAD "kept recomputed micro",
+    HEAD "kept recomputed micro pipeline stages masters unclipped no_momentum "
+         "decayed undecayed cache caches objectives"
+};
 
 static bool read_cache(const reader *r, const pl_json *x, pl_plan_cache *out)
 {
@@ -232,6 +232,14 @@ static bool read_caches(const reader *r, const pl_json *root)
     return true;
 }
 
+static bool read_numbers(const reader *r, const pl_json *root, pl_plan_numbers *out)
+{
+    return read_true(r, root, "unclipped", &out->unclipped) &&
+           read_true(r, root, "no_momentum", &out->no_momentum) &&
+           read_true(r, root, "decayed", &out->decayed) &&
+           read_true(r, root, "undecayed", &out->undecayed);
+}
+
 static bool read_head(const reader *r, const pl_json *root)
 {
     pl_plan_about *about = &r->f->about;
@@ -241,7 +249,7 @@ static bool read_head(const reader *r, const pl_json *root)
     PL_TRY(check_object(r, root, "an object", keys[version - 1]));
     PL_TRY(read_micro(r, root, version));
     PL_TRY(read_true(r, root, "masters", &r->f->masters));
-    PL_TRY(read_true(r, root, "unclipped", &about->unclipped));
+    PL_TRY(read_numbers(r, root, &about->numbers));
     PL_TRY(read_text(r, root, "model", &about->model));
     PL_TRY(read_text(r, root, "optimizer", &about->optimizer));
     PL_TRY(read_text(r, root, "strategy", &about->strategy));

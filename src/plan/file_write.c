@@ -66,6 +66,14 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
+static void write_numbers(const pl_plan_numbers *x, pl_json_out *out)
+{
+    if (x->unclipped) pl_json_put_bool(out, "unclipped", true);
+    if (x->no_momentum) pl_json_put_bool(out, "no_momentum", true);
+    if (x->decayed) pl_json_put_bool(out, "decayed", true);
+    if (x->undecayed) pl_json_put_bool(out, "undecayed", true);
+}
+
 static void put_head(writer *w, const pl_plan_about *about)
 {
     const pl_graph *g = w->p->graph;
@@ -79,7 +87,7 @@ static void put_head(writer *w, const pl_plan_about *about)
                 or_empty(about->strategy ? about->strategy : w->p->strategy), "cluster",
                 or_empty(about->cluster), "micro", g->micro);
     if (pl_graph_has_masters(g)) pl_json_put_bool(out, "masters", true);
-    if (about->unclipped) pl_json_put_bool(out, "unclipped", true);
+    write_numbers(&about->numbers, out);
     if (about->cache && *about->cache) PL_JSON_PUT(out, "cache", about->cache);
     if (about->objectives) PL_JSON_PUT(out, "objectives", about->objectives);
     PL_JSON_ROW(out, "graph", "nodes", g->nodes.n, "digest",

@@ -92,6 +92,7 @@ static const char *kind_of(const names *n, const pl_step *x, const pl_value *v)
     if (v && n->updated[v->id]) return "updated states";
     if (leaf && leaf->role == PL_INPUT) return "inputs";
     if (leaf) return leaf->kind == PL_WEIGHT ? "weights" : "states";
+    if (v && v->maker && v->maker->phase == PL_UPDATE && v->shape.rank) return "terms of updates";
     return v && !x->transfer && !v->shape.rank ? "gradients" : "activations";
 }
 

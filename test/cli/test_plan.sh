@@ -115,6 +115,14 @@ check 'what to do next says so' grep -q ' --plan unclipped.json --devices 2 --cl
 runs 0 '' "$pleat" train mlp --clip 0 --plan unclipped.json --data synthetic --steps 1 --threads 1
 refuses 3 "Build 'mlp' with adamw and --clip 0 in 1 micro-batch" \
     "$pleat" train mlp --plan unclipped.json --data synthetic
+runs 0 '' "${plan[@]}" dlrm --devices 2 --optimizer sgd --momentum 0 --decay 0 -o plain.json
+check 'what to do next says so' grep -q ' --plan plain.json --devices 2 --optimizer sgd --momentum 0 --decay 0 ' out
+runs 0 '' "$pleat" train dlrm --optimizer sgd --momentum 0 --decay 0 --plan plain.json --devices 2 --data synthetic --steps 1 --threads 1
+refuses 3 "--clip above 0, --momentum 0, --decay 0 in 1 micro-batch" \
+    "$pleat" train dlrm --optimizer sgd --plan plain.json --devices 2 --data synthetic
+runs 0 '' "$pleat" show plain.json -o page.html
+runs 0 '' "${plan[@]}" dlrm --devices 2 --optimizer adagrad --decay 0.2 -o decayed.json
+check 'what to do next says so' grep -q -- ' --optimizer adagrad --decay 0.1 ' out
 runs 0 '' "$pleat" show unclipped.json -o page.html
 runs 0 '' "$pleat" show one.json two.json -o page.html
 check 'the page is whole' grep -q '</html>' page.html
