@@ -7,7 +7,8 @@ makes a whole step of that, in either direction, on either side. So eps is 1e-3 
 whose input is 0 but for rounding lets a gradient through on one side alone: with --seed 1 one is
 in the first case, of neuron 322 in step 5, at 1e-7. Then tables grow: a step should not take longer
 for rows that it does not read. Rows are drawn by a power law (numpy's zipf, a=1.2, modulo the
-table). With --hots N rows have bags of 0 to 2 N ids, told by offsets. Prints CSV.
+table). With --hots N rows have bags of 0 to 2 N ids, told by offsets. With --stacked the tables stand
+in one in pleat (sizes=26x10000). Prints CSV.
 """
 
 import argparse
@@ -70,8 +71,15 @@ class Dlrm(nn.Module):
         return nn.functional.binary_cross_entropy_with_logits(z, label)
 
 
-def make_rows(path, tables, rows, n, seed, hots):
-    draw = np.random.default_rng(seed)
+def stacked(data):
+    """The ids of all tables side by side, as the input cat_0."""
+    ids = sorted((k for k in data if k.startswith("cat_")), key=lambda k: int(k[4:]))
+    rest = {k: x for k, x in data.items() if k not in ids}
+    return {**rest, "cat_0": np.stack([data[k] for k in ids], 1)}
+
+
+def make_rows(a, path, tables, rows, n):
+    draw, hots = np.random.default_rng(a.seed), a.hots
     data = {
         "dense": draw.random((n, DENSE), np.float32),
         "label": draw.integers(0, 2, n, np.int32),
@@ -81,7 +89,7 @@ def make_rows(path, tables, rows, n, seed, hots):
         data[f"cat_{i}"] = (draw.zipf(1.2, ends[-1]) % rows).astype(np.int32)
         if hots:
             data[f"cat_{i}.offsets"] = np.append(0, ends[:-1]).astype(np.int32)
-    safetensors.numpy.save_file(data, path)
+    safetensors.numpy.save_file(stacked(data) if a.stacked else data, path)
     return data
 
 
@@ -91,7 +99,8 @@ def settings(a, steps):
 
 
 def command(a, tables, rows, batch, steps, data, **mlps):
-    keys = {**KEYS, **mlps, "tables": tables, "rows": rows, "batch": batch}
+    keys = {**KEYS, **mlps, "batch": batch}
+    keys |= {"sizes": f"{tables}x{rows}"} if a.stacked else {"tables": tables, "rows": rows}
     if a.hots:
         keys |= {"hots": 2 * a.hots, "bag": a.bag, "offsets": 1}
     c = pleat.command(a.pleat, "dlrm", keys, data, settings(a, steps), a.threads)
@@ -141,6 +150,8 @@ def train_torch(a, model, data, batch, steps):
 def load(model, folder):
     (file,) = glob.glob(f"{folder}/*.safetensors")
     have = safetensors.torch.load_file(file)
+    for i, table in enumerate(have.get(f"emb_l.0-{len(model.emb_l) - 1}.weight", ())):
+        have[f"emb_l.{i}.weight"] = table
     model.load_state_dict({k: have[k] for k in model.state_dict()})
 
 
@@ -148,7 +159,7 @@ def compare(a, tables, rows, batch, equal):
     steps = a.steps
     with tempfile.TemporaryDirectory(dir=a.folder) as folder:
         path = os.path.join(folder, "rows.safetensors")
-        data = make_rows(path, tables, rows, (steps + 1) * batch + 1000, a.seed, a.hots)
+        data = make_rows(a, path, tables, rows, (steps + 1) * batch + 1000)
         model = Dlrm(tables, rows, KEYS["embed"], a.bag)
         if equal:
             save = os.path.join(folder, "first")
@@ -180,6 +191,7 @@ def main():
     p.add_argument("--folder", help="for the rows and weights; default: that of temporary files")
     p.add_argument("--hots", type=int, default=0, help="ids in a bag in the mean; 0: always one")
     p.add_argument("--bag", default="sum", help="or mean, max: of bags")
+    p.add_argument("--stacked", action="store_true", help="tables stand in one in pleat; no --hots")
     p.add_argument("--only", help="TABLES,ROWS,BATCH: one case, of equal weights")
     a = p.parse_args()
     torch.set_num_threads(a.threads)

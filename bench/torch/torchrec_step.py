@@ -304,7 +304,7 @@ def compare(case, a):
     steps = a.drop + a.steps
     with tempfile.TemporaryDirectory(dir=a.folder) as folder:
         n = 2 * steps * batch + 1000  # twice: training, and tables alone; some to validate
-        dlrm.make_rows(f"{folder}/rows.safetensors", tables, rows, n, a.seed, 0)
+        dlrm.make_rows(a, f"{folder}/rows.safetensors", tables, rows, n)
         if equal:
             pleat.run(command_of("pleat", case, 0, folder, a) + ["--save", f"{folder}/first"])
         for _ in range(a.rounds):
@@ -327,7 +327,7 @@ def main():
     p.add_argument("--child", help=argparse.SUPPRESS)
     a = p.parse_args()
     gan_step.check(p, a, CASES, SIDES)
-    a.hots = 0
+    a.hots, a.stacked = 0, False
     return torch_side(a) if a.child else gan_step.compare_all(a, CASES, compare)
 
 

@@ -324,7 +324,8 @@ bool pl_strategy_parse(const char *text, int n_devices, pl_arena *arena, pl_stra
     if (!strncmp(text, plan, sizeof plan - 1)) out->plan_path = out->text + sizeof plan - 1;
     if (n_devices < (out->plan_path ? 0 : 1))
         return pl_err_set(err, PL_EUSAGE, "strategy '%s': for %d devices", text, n_devices);
-    if (out->plan_path) return true;
+    if (out->plan_path)
+        return *out->plan_path || pl_err_set(err, PL_EUSAGE, "strategy 'plan=' names no file");
     PL_TRY(read_words(out, arena, err));
     if (out->masters && out->wide_sums)
         return pl_err_set(err, PL_EUSAGE,

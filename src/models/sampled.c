@@ -27,8 +27,9 @@ void pl_sampled_finish(pl_builder *b, const pl_sampled *s, pl_value *table, pl_v
     if (!x || !table) return; /* the builder holds the error */
     const int64_t batch = x->shape.dim[0], seq = x->shape.dim[1], vocab = table->shape.dim[0];
     if (batch % s->groups) {
-        pl_err_set(&b->err, PL_EUSAGE, "batch=%lld does not divide into groups=%lld",
-                   (long long)batch, (long long)s->groups);
+        pl_err_set(&b->err, PL_EUSAGE, "%s%lld does not divide into groups=%lld",
+                   b->graph->micro > 1 ? "a micro-batch of " : "batch=", (long long)batch,
+                   (long long)s->groups);
         return;
     }
     const char *by = pl_builder_fmt(b, "; g=%lld", (long long)s->groups);

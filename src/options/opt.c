@@ -300,6 +300,7 @@ static void check_need(parser *p, const pl_opt *o, const need *x)
                     own, o->name, other, x->o->name);
         return;
     }
+    if (!value && x->o->usual) as = pl_arena_fmt(p->arena, "the usual %s", as);
     if (!value) value = x->o->usual ? x->o->usual : "";
     const bool same = has_word(value, pl_arena_span(p->arena, x->value, x->n), p->arena);
     if (same != x->not ) return;

@@ -83,10 +83,11 @@ refuses 2 '--json is given twice' bash -c '"$@" --json --json' x "$pleat" doctor
 # Without effect beside another.
 refuses 2 '--search has no effect with --strategy tp=2, only with --strategy auto' \
     "$pleat" plan mlp --devices 2 --search tofu --strategy tp=2
+refuses 2 "strategy 'plan=' names no file" "$pleat" train mlp --data synthetic --strategy plan=
 refuses 2 '-O has no effect with --strategy dp|--axes has no effect' "$pleat" plan mlp --devices 2 -O1 --axes 1 --strategy dp
 refuses 2 '--keep has no effect without --save|--save-every has no effect without --save' "${train[@]}" --keep 2 --save-every 1
 refuses 2 '--eval-every has no effect with --eval-batches 0' "${train[@]}" --eval-batches 0 --eval-every 3
-refuses 2 '--momentum has no effect with --optimizer adamw, only with --optimizer sgd' "${train[@]}" --momentum 0.5
+refuses 2 '--momentum has no effect with the usual --optimizer adamw, only with --optimizer sgd' "${train[@]}" --momentum 0.5
 refuses 2 '--beta1 has no effect with --optimizer sgd' "${train[@]}" --optimizer sgd --beta1 0.5
 refuses 2 'give --strategy or --plan, not both' "${train[@]}" --strategy dp --plan x.json
 refuses 2 '--link-rate has no effect on one device' "${train[@]}" --link-rate 1MiB
