@@ -334,6 +334,12 @@ static bool has_tables(const pl_model_args *args)
     return pl_model_has(args, "vocab") || pl_model_has(args, "tables");
 }
 
+/* Of those, some that stand in one. */
+static bool has_stacks(const pl_model_args *args)
+{
+    return pl_model_has(args, "sizes") && strchr(pl_model_word(args, "sizes"), 'x');
+}
+
 /* Has it objectives that do not wait for each other within a step? */
 static bool are_apart(const pl_model_args *args)
 {
@@ -351,6 +357,7 @@ static bool find_cases(session *s, const char *model, pl_err *err)
     const unsigned has = (pl_model_has(args, "experts") ? PL_HAS_EXPERTS : 0) |
                          (pl_model_has(args, "seq") ? PL_HAS_POSITIONS : 0) |
                          (has_tables(args) ? PL_HAS_TABLES : 0) |
+                         (has_stacks(args) ? PL_HAS_STACKS : 0) |
                          (are_apart(args) ? PL_HAS_OBJECTIVES : 0);
     s->n_cases = s->a->all ? pl_strategy_all(n, has, s->arena, MOST_CASES, text) : 1;
     for (int i = 0; i < s->n_cases; i++)

@@ -2,8 +2,8 @@
  * for all rows of the batch; everything else is copied, as dp has it. By columns it is EmbRace
  * (Yang et al., 2021): an all-to-all brings vectors to the rows' devices, another their gradients
  * back, and all devices have equal shares whatever is looked up. By rows it is TorchRec's row-wise,
- * and close to Parallax (Kim et al., EuroSys 2019): what was found is added up. By tables a device
- * has whole ones, as DLRM does (Naumov et al., 2019), and ids go only where they are looked up. */
+ * and close to Parallax (Kim et al., EuroSys 2019): what was found is added up. By tables
+ * (tables.c) a device has whole ones, and ids go only where they are looked up. */
 #include "layouts/layer.h"
 #include "layouts/list.h"
 
@@ -45,18 +45,42 @@ static void choose(pl_layer *x)
     pl_propagate_store(&x->on->follow, pl_graph_state(x->n->in[x->l.w]), &at);
 }
 
-/* Did it split a table? */
+/* Is it one of many tables, of which devices have whole ones? */
+static bool has_whole_tables(const pl_node *n, const pl_linear *l, const pl_placement *stored)
+{
+    const pl_sig_dim *first = &n->sig->operand[l->w].dim[0];
+    return stored->split[0].dim == 0 && first->n == 1 && l->batch >> first->factor[0] & 1;
+}
+
+/* Did it split a table, or by `tables` give devices whole ones? */
+static bool splits(const pl_plan *p, bool tables)
+{
+    pl_linear l;
+    for (int i = 0; i < p->graph->nodes.n; i++) {
+        const pl_node *n = p->graph->nodes.at[i];
+        if (!pl_linear_find(n, &l) || !l.lookup) continue;
+        const pl_placement *stored = &p->stored[pl_graph_state(n->in[l.w])->id];
+        if (stored->n && (!tables || has_whole_tables(n, &l, stored))) return true;
+    }
+    return false;
+}
+
 static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_arena *out,
                    pl_err *err)
 {
-    pl_linear l;
+    const pl_said *said = pl_strategy_said(s, "embrace");
+    const bool tables = said && !strcmp(said->word->name, "table-wise");
+    const unsigned axes = pl_strategy_axes(s, PL_AXIS_BATCH);
+    int share = 1; /* devices that share the batch */
     (void)like, (void)out;
-    if (!pl_strategy_said(s, "embrace") || s->devices == 1) return true;
-    for (int i = 0; i < p->graph->nodes.n; i++) {
-        const pl_node *n = p->graph->nodes.at[i];
-        if (pl_linear_find(n, &l) && l.lookup && p->stored[pl_graph_state(n->in[l.w])->id].n)
-            return true;
-    }
+    for (int a = 0; a < s->mesh.n; a++) share *= axes >> a & 1 ? s->mesh.axis[a].size : 1;
+    if (!said || s->devices == 1 || splits(p, tables)) return true;
+    if (tables)
+        return pl_err_set(err, PL_EINPUT,
+                          "strategy '%s': of the model's tables that stand in one none are as many "
+                          "as the %d devices that share the batch: of a recommender write "
+                          "sizes=%dx1000",
+                          s->text, share, share);
     return pl_err_set(err, PL_EINPUT,
                       "strategy '%s': the model has no table of embeddings that can be split over "
                       "the devices",
@@ -68,7 +92,6 @@ static void list(pl_texts *out, int n_devices)
     (void)n_devices;
     pl_texts_add(out, "embrace");
     pl_texts_add(out, "row-wise");
-    pl_texts_add(out, "table-wise");
 }
 
 const pl_layout pl_layout_embrace = {
@@ -79,15 +102,12 @@ const pl_layout pl_layout_embrace = {
             { "embrace", "embrace", 0, "embrace",
               "dp, with the columns of tables over the devices: vectors go by all-to-all", NULL },
             { "row-wise", "row-wise", 0, "embrace", "the same with their rows", NULL },
-            { "table-wise", "table-wise", 0, "embrace",
-              "the same with whole tables, of those that stand in one; others by columns", NULL },
             { 0 },
         },
     .offers =
         (const pl_offer[]){
             { "embrace", PL_OFFER_KNOWN | PL_OFFER_TABLES },
             { "row-wise", PL_OFFER_KNOWN | PL_OFFER_TABLES },
-            { "table-wise", PL_OFFER_KNOWN | PL_OFFER_TABLES },
             { 0 },
         },
     .needs = PL_HAS_TABLES,

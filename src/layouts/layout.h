@@ -65,7 +65,13 @@ typedef struct pl_offer {
 } pl_offer;
 
 /* What a model may have. */
-enum { PL_HAS_EXPERTS = 1, PL_HAS_POSITIONS = 2, PL_HAS_TABLES = 4, PL_HAS_OBJECTIVES = 8 };
+enum {
+    PL_HAS_EXPERTS = 1,
+    PL_HAS_POSITIONS = 2,
+    PL_HAS_TABLES = 4,
+    PL_HAS_OBJECTIVES = 8,
+    PL_HAS_STACKS = 16, /* tables that stand in one */
+};
 
 /* Texts of strategies are collected (pl_strategy_all). */
 typedef struct pl_texts pl_texts;

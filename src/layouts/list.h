@@ -10,6 +10,7 @@
     X(data) \
     X(zero) \
     X(embrace) \
+    X(tables) \
     X(expert) \
     X(spatial) \
     X(context) \

@@ -378,9 +378,11 @@ static void test_everything(void **state)
           PL_HAS_POSITIONS | PL_HAS_TABLES },
         { "moe:layers=1,in=8,hidden=8,experts=8,tokens=8,classes=8,batch=8", PL_HAS_EXPERTS },
         { "resnet18:size=16,width=8,classes=8,batch=8", 0 },
+        { "dlrm:dense=4,sizes=8x30-9,embed=8,bottom=8,top=8,batch=8",
+          PL_HAS_TABLES | PL_HAS_STACKS },
     };
     (void)state;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         for (int n = 2; n <= 8; n += 2) {
             pl_arena *a = pl_arena_new("test");
             const char *text[100];

@@ -157,7 +157,7 @@ static void test_all(void **state)
     for (int n = 1; n <= 16; n++) {
         pl_arena *a = pl_arena_new("test");
         const char *text[100];
-        const unsigned has = PL_HAS_EXPERTS | PL_HAS_POSITIONS | PL_HAS_TABLES;
+        const unsigned has = PL_HAS_EXPERTS | PL_HAS_POSITIONS | PL_HAS_TABLES | PL_HAS_STACKS;
         int count = pl_strategy_all(n, has, a, 100, text);
         EXPECT(count > 0 && count < 100 && pl_strategy_all(n, has, a, 1, text) == 1, "%d", count);
         count = pl_strategy_all(n, has, a, 100, text);
