@@ -73,10 +73,12 @@ static bool count(const data_args *a, const char *spec, pl_arena *arena, pl_err 
     PL_TRY(pl_data_source_open(&source, &model, arena, &d, err));
     const pl_counts c = pl_counts_take(&d, g, arena);
     if (c.n) print_counts(&c, &d, arena);
-    const bool ok = c.n ? !a->file || pl_counts_write(&c, &file, err)
-                        : pl_err_set(err, PL_EUSAGE,
-                                     "--data %s: nothing in it is an id of a row of a table of %s",
-                                     a->data, model.spec);
+    const bool ok =
+        c.n ? !a->file || pl_counts_write(&c, &file, err)
+            : pl_err_set(err, PL_EUSAGE,
+                         "--data %s: nothing in it is an id of a row of a table of %s that "
+                         "stands alone",
+                         a->data, model.spec);
     pl_data_free(&d);
     return ok;
 }

@@ -19,7 +19,7 @@
 
 /* -- lines ------------------------------------------------------------------------------------- */
 
-enum { MOST_COLUMNS = 512, MOST_LINE = 1 << 20, BUFFER = 1 << 18 };
+enum { MOST_COLUMNS = 4096, MOST_LINE = 1 << 20, BUFFER = 1 << 18 };
 
 typedef struct reader {
     const char *path;
@@ -92,8 +92,9 @@ typedef struct columns {
     int label, n_dense, n_ids;
     int dense[MOST_COLUMNS], id[MOST_COLUMNS];
     int dense_wanted, ids_wanted; /* of the model */
-    int input[MOST_COLUMNS];      /* by column of ids, the first of those of its input "cat_FIRST",
-                                     which has more than one where tables stand in one */
+    int input[MOST_COLUMNS];  /* by column of ids, the first of those of its input "cat_FIRST" */
+    int tables[MOST_COLUMNS]; /* by the first column of an input: that stand in one and are
+                                     looked up at once, in ids [batch, tables]; 0: ids [batch] */
 } columns;
 
 static bool is_label(const char *name)
@@ -146,11 +147,12 @@ static int column_of(const char *input)
     return at < MOST_COLUMNS ? (int)at : -1;
 }
 
-/* Tables that stand in one and are looked up at once by an input [batch, tables]. */
+/* Tables that stand in one and are looked up at once; 0: it is one alone. */
 static int count_tables(const pl_graph *g, const pl_value *ids)
 {
     const pl_value *table = pl_ids_table(g, ids);
-    return table && table->shape.rank > 2 ? (int)table->shape.dim[0] : 1;
+    if (!table || table->shape.rank < 3) return 0;
+    return table->shape.dim[0] < MOST_COLUMNS ? (int)table->shape.dim[0] : MOST_COLUMNS;
 }
 
 static void count_inputs(const pl_graph *g, columns *c)
@@ -159,7 +161,9 @@ static void count_inputs(const pl_graph *g, columns *c)
         const pl_value *v = g->values.at[i];
         if (v->role != PL_INPUT) continue;
         if (!strcmp(v->name, "dense") && v->shape.rank == 2) c->dense_wanted = (int)v->shape.dim[1];
-        const int first = column_of(v->name), n = first < 0 ? 0 : count_tables(g, v);
+        const int first = column_of(v->name);
+        if (first < 0) continue;
+        const int n = (c->tables[first] = count_tables(g, v)) ? c->tables[first] : 1;
         for (int k = first; k < first + n && k < MOST_COLUMNS; k++) c->input[k] = first;
         if (first + n > c->ids_wanted) c->ids_wanted = first + n;
     }
@@ -172,10 +176,11 @@ static bool check_columns(const reader *r, const columns *c, pl_err *err)
                           "%s has %d columns of numbers, the model %d: write dense=%d", r->path,
                           c->n_dense, c->dense_wanted, c->n_dense);
     return c->n_ids == c->ids_wanted ||
-           pl_err_set(err, PL_EINPUT,
-                      "%s has %d columns of ids, the model %d tables: write tables=%d, or sizes of "
-                      "so many",
-                      r->path, c->n_ids, c->ids_wanted, c->n_ids);
+           pl_err_set(
+               err, PL_EINPUT,
+               "%s has %d columns of ids, the model %d tables: give it as many, by tables=%d "
+               "or in sizes=",
+               r->path, c->n_ids, c->ids_wanted, c->n_ids);
 }
 
 static bool find_columns(reader *r, const pl_graph *g, columns *c, pl_err *err)
@@ -203,8 +208,8 @@ typedef struct log_data {
     size_t bytes;
     int32_t *label;
     float *dense;               /* [n, dense_wanted] */
-    int32_t *id[MOST_COLUMNS];  /* the first of each, */
-    int step[MOST_COLUMNS];     /* and from one to the next: columns of its input */
+    int32_t *id[MOST_COLUMNS];  /* by column: of line i at id[i * step]           */
+    int step[MOST_COLUMNS];     /* columns of its input, which stand side by side */
     int64_t rows[MOST_COLUMNS]; /* of their tables   */
 } log_data;
 
@@ -269,9 +274,8 @@ static bool take_memory(const reader *r, const columns *c, log_data *d, pl_err *
     for (int k = 0; k < c->n_ids; k++) {
         const int first = c->input[k];
         d->id[k] = ids + first * d->n + (k - first);
-        d->step[first]++;
+        d->step[k] = c->tables[first] ? c->tables[first] : 1;
     }
-    for (int k = 0; k < c->n_ids; k++) d->step[k] = d->step[c->input[k]];
     return true;
 }
 
@@ -314,7 +318,7 @@ static pl_tensors list_tensors(const columns *c, const log_data *d, const char *
     add_tensor(&t, "dense", PL_F32, PL_SHAPE(d->n, c->dense_wanted), d->dense);
     for (int k = 0; k < c->n_ids; k += d->step[k])
         add_tensor(&t, pl_arena_fmt(a, "cat_%d", k), PL_I32,
-                   d->step[k] > 1 ? PL_SHAPE(d->n, d->step[k]) : PL_SHAPE(d->n), d->id[k]);
+                   c->tables[k] ? PL_SHAPE(d->n, c->tables[k]) : PL_SHAPE(d->n), d->id[k]);
     qsort(t.tensor, (size_t)t.n, sizeof *t.tensor, by_name);
     t.dtype = PL_NEW_N(a, const char *, t.n);
     for (int i = 0; i < t.n; i++) t.dtype[i] = t.tensor[i].type == PL_F32 ? "F32" : "I32";

@@ -15,6 +15,8 @@ static int64_t rows_of(const pl_graph *graph, const pl_value *v)
     int64_t least;
     if (v->role != PL_INPUT || pl_type_is_float(v->type) || pl_data_is_scalar(v->name)) return 0;
     const int64_t below = pl_ids_below(graph, v, &least);
+    const pl_value *table = pl_ids_table(graph, v);
+    if (table && table->shape.rank > 2) return 0; /* of many tables, which are not cached */
     return least == 0 ? below : 0;
 }
 

@@ -46,7 +46,7 @@ static pl_plan *plan_like(const pl_graph *g, const pl_plan *like, pl_arena *out)
             p->stored[i] = like->stored[x->id];
     }
     if (like->stages) p->stages = pl_stages_like(g, like, out);
-    pl_plan_propagate(p);
+    pl_plan_propagate(p, like);
     return p;
 }
 

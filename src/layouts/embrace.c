@@ -33,16 +33,18 @@ static void choose(pl_layer *x)
     const pl_said *said = pl_strategy_said(s, "embrace");
     const unsigned axes = pl_strategy_axes(s, PL_AXIS_BATCH);
     pl_placement at = { 0 };
-    if (!said || !x->l.lookup || !x->open) return;
+    if (!said || !x->l.lookup) return;
     for (int a = 0; axes >> a; a++) {
-        const int factor = axes >> a & 1 ? pick(x, said->word->name, a) : -1,
+        const int factor = !(axes >> a & 1) ? -1
+                           : x->open        ? pick(x, said->word->name, a)
+                                            : x->stored.factor[a],
                   dim = factor < 0 ? -1 : find_dimension(x, factor);
         if (dim < 0) continue;
         pl_layer_take(x, a, factor);
         x->back |= 1u << a;
         pl_placement_split(&at, dim, a);
     }
-    pl_propagate_store(&x->on->follow, pl_graph_state(x->n->in[x->l.w]), &at);
+    if (x->open) pl_propagate_store(&x->on->follow, pl_graph_state(x->n->in[x->l.w]), &at);
 }
 
 /* Is it one of many tables, of which devices have whole ones? */
@@ -75,7 +77,7 @@ static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_are
     (void)like, (void)out;
     for (int a = 0; a < s->mesh.n; a++) share *= axes >> a & 1 ? s->mesh.axis[a].size : 1;
     if (!said || s->devices == 1 || splits(p, tables)) return true;
-    if (tables)
+    if (tables && share > 1)
         return pl_err_set(err, PL_EINPUT,
                           "strategy '%s': of the model's tables that stand in one none are as many "
                           "as the %d devices that share the batch: of a recommender write "
@@ -83,8 +85,8 @@ static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_are
                           s->text, share, share);
     return pl_err_set(err, PL_EINPUT,
                       "strategy '%s': the model has no table of embeddings that can be split over "
-                      "the devices",
-                      s->text);
+                      "the %d devices that share the batch",
+                      s->text, share);
 }
 
 static void list(pl_texts *out, int n_devices)

@@ -640,7 +640,40 @@ void pl_propagate_node(pl_propagation *f, const pl_node *n)
     pl_propagate_keep(f, n);
 }
 
-void pl_plan_propagate(pl_plan *p)
+/* The node of a graph by the name of what it makes, of the same operator and letters; or NULL. */
+static const pl_node *find_same(const pl_graph *g, const pl_node *n)
+{
+    const pl_value *v = n->n_out ? pl_graph_find(g, n->out[0]->name) : NULL;
+    const pl_node *x = v ? v->maker : NULL;
+    if (!x || x->op != n->op || x->sig->n_factors != n->sig->n_factors) return NULL;
+    for (int i = 0; i < n->sig->n_factors; i++)
+        if (n->sig->factor[i].letter != x->sig->factor[i].letter) return NULL;
+    return x;
+}
+
+static bool reads_state(const pl_node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i]->role == PL_STATE) return true;
+    return false;
+}
+
+/* Nodes that read states do what they do in another plan. By what follows them alone a whole table
+ * might be gathered, so that few rows are looked up. */
+static void choose_like(pl_propagation *f, const pl_plan *like)
+{
+    const pl_plan *p = f->plan;
+    for (int i = 0; i < p->graph->nodes.n; i++) {
+        const pl_node *n = p->graph->nodes.at[i],
+                      *x = reads_state(n) ? find_same(like->graph, n) : NULL;
+        pl_err why = { 0 };
+        if (!x) continue;
+        p->choice[i] = like->choice[x->id];
+        f->done[i] = pl_plan_check_node(p, n, &why);
+    }
+}
+
+void pl_plan_propagate(pl_plan *p, const pl_plan *like)
 {
     pl_arena *tmp = pl_arena_new("propagation");
     pl_propagation f;
@@ -649,6 +682,7 @@ void pl_plan_propagate(pl_plan *p)
         pl_placement x = p->stored[i];
         if (f.open[i]) pl_propagate_store(&f, p->graph->values.at[i], &x);
     }
+    if (like) choose_like(&f, like);
     pl_propagate_updates(&f);
     for (int i = 0; i < p->graph->nodes.n; i++) pl_propagate_node(&f, p->graph->nodes.at[i]);
     pl_arena_free(tmp);

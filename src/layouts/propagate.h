@@ -85,7 +85,8 @@ const pl_placement *pl_propagate_home(const pl_propagation *f, const pl_value *v
  * splits what is no factor. */
 pl_choice pl_propagate_letters(const pl_plan *p, const pl_node *n, int o, const pl_placement *x);
 
-/* Choose for every node of a plan whose stored placements were written by hand. */
-void pl_plan_propagate(pl_plan *p);
+/* Choose for every node of a plan whose stored placements are given. Those that read states do what
+ * those of the same names do in `like`, a plan of another graph on the same mesh; NULL: none is. */
+void pl_plan_propagate(pl_plan *p, const pl_plan *like);
 
 #endif

@@ -12,6 +12,7 @@
 static bool read_number(const char **at, int64_t *out)
 {
     char *end;
+    if (**at < '0' || **at > '9') return false;
     errno = 0;
     *out = strtoll(*at, &end, 10);
     if (end == *at || errno || *out < 1) return false;
@@ -30,7 +31,7 @@ static bool read_list(const char *text, int64_t times[], pl_widths *x)
         if (times && *text == 'x') {
             text++;
             first = *value;
-            if (!read_number(&text, value)) return false;
+            if (!read_number(&text, value) || first > PL_MOST_STACKED) return false;
             times[x->n] = first;
         }
         if (*text && (*text++ != '-' || !*text)) return false;
@@ -45,7 +46,7 @@ static pl_widths find_list(pl_builder *b, const pl_model_args *args, const char 
     if (!read_list(pl_model_word(args, key), times, &x))
         pl_err_set(&b->err, PL_EUSAGE, "%s: %s=%s: give at most %d whole numbers from 1, as in %s",
                    args->spec, key, pl_model_word(args, key), PL_MOST_WIDTHS,
-                   times ? "1460-583-5x1000" : "512-256-128");
+                   times ? "1460-583-5x1000 (of at most 65536 tables)" : "512-256-128");
     return x;
 }
 

@@ -18,7 +18,7 @@
     { "offsets", "0", 0, "1: rows have any number of ids, which offsets tell", .most = 1 }
 // clang-format on
 
-enum { PL_MOST_WIDTHS = 256 };
+enum { PL_MOST_WIDTHS = 256, PL_MOST_STACKED = 65536 }; /* tables that stand in one */
 
 /* "512-256-128" */
 typedef struct pl_widths {

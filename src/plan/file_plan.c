@@ -205,7 +205,8 @@ static bool check_graph(const pl_plan_file *f, const pl_graph *g, pl_err *err)
     return (f->graph == digest && f->n_nodes == g->nodes.n && f->micro == g->micro) ||
            pl_err_set(err, PL_EINPUT,
                       "the plan is for another graph: %d nodes, digest %016llx; '%.200s' has %d, "
-                      "digest %016llx. Build '%.200s' with %.40s and %s%s%s in %lld micro-batch%s, "
+                      "digest %016llx. Build '%.200s' with %.40s, %s%s%s, else as usual, in %lld "
+                      "micro-batch%s, "
                       "or plan again",
                       f->n_nodes, (unsigned long long)f->graph, g->name, g->nodes.n,
                       (unsigned long long)digest, f->about.model, f->about.optimizer,

@@ -584,8 +584,9 @@ static void add_caches(pl_builder *b, const pl_optim *optim, int64_t micro)
                    micro > 1 ? "" : ", lazy-adam, lazy-adamw");
     else if (!pl_cached_add(b, &optim->cache, micro))
         pl_err_set(&b->err, PL_EUSAGE,
-                   "there is nothing to cache: no f32 table [rows, width] of this model, of less "
-                   "than 2^31 rows, is read by lookups alone and has more rows than the cache of "
+                   "there is nothing to cache: no f32 table of this model that stands alone (a "
+                   "recommender's sizes without 'x'), of less than 2^31 rows, is read by lookups "
+                   "alone and has more rows than the cache of "
                    "it would have: leave out --cache");
 }
 

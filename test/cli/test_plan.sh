@@ -113,12 +113,12 @@ refuses 3 'for another graph' "$pleat" train mlp --plan one.json --devices 4 --d
 runs 0 '' "${plan[@]}" mlp --devices 2 --clip 0 -o unclipped.json
 check 'what to do next says so' grep -q ' --plan unclipped.json --devices 2 --clip 0 ' out
 runs 0 '' "$pleat" train mlp --clip 0 --plan unclipped.json --data synthetic --steps 1 --threads 1
-refuses 3 "Build 'mlp' with adamw and --clip 0 in 1 micro-batch" \
+refuses 3 "Build 'mlp' with adamw, --clip 0, else as usual, in 1 micro-batch" \
     "$pleat" train mlp --plan unclipped.json --data synthetic
 runs 0 '' "${plan[@]}" dlrm --devices 2 --optimizer sgd --momentum 0 --decay 0 -o plain.json
 check 'what to do next says so' grep -q ' --plan plain.json --devices 2 --optimizer sgd --momentum 0 --decay 0 ' out
 runs 0 '' "$pleat" train dlrm --optimizer sgd --momentum 0 --decay 0 --plan plain.json --devices 2 --data synthetic --steps 1 --threads 1
-refuses 3 "--clip above 0, --momentum 0, --decay 0 in 1 micro-batch" \
+refuses 3 "--clip above 0, --momentum 0, --decay 0, else as usual, in 1 micro-batch" \
     "$pleat" train dlrm --optimizer sgd --plan plain.json --devices 2 --data synthetic
 runs 0 '' "$pleat" show plain.json -o page.html
 runs 0 '' "${plan[@]}" dlrm --devices 2 --optimizer adagrad --decay 0.2 -o decayed.json

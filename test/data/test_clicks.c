@@ -98,14 +98,15 @@ static void test_stacked(void **state)
     pl_data d;
     pl_err err;
     (void)state;
-    if (!open_as("dlrm:dense=1,sizes=9-2x20-8,batch=1", text, false, a, &d, &err))
+    if (!open_as("dlrm:dense=1,sizes=9-2x20-1x8,batch=1", text, false, a, &d, &err))
         fail_msg("%s", err.msg);
     static const double one[] = { 10, 3, 11, 6 }, last[] = { 4, 7 };
     for (int i = 0; i < 4; i++) assert_true(get(&d, "cat_1", i) == one[i]);
     for (int i = 0; i < 2; i++) assert_true(get(&d, "cat_3", i) == last[i]);
     pl_data_free(&d);
     assert_false(open_as("dlrm:dense=1,sizes=9-3x20-8,batch=1", text, false, a, &d, &err));
-    assert_non_null(strstr(err.msg, "4 columns of ids, the model 5 tables: write tables=4"));
+    assert_non_null(
+        strstr(err.msg, "4 columns of ids, the model 5 tables: give it as many, by tables=4"));
     pl_arena_free(a);
 }
 
@@ -142,7 +143,8 @@ static void test_refusals(void **state)
         const char *text, *words;
     } cases[] = {
         { "", "is empty" },
-        { "1\t2\t3\t4\n", "has 1 columns of ids, the model 2 tables: write tables=1" },
+        { "1\t2\t3\t4\n",
+          "has 1 columns of ids, the model 2 tables: give it as many, by tables=1" },
         { "1\t2\t3\t4\t5\n0\t2\t3\t4\n", "line 2 has 4 columns, line 1 has 5" },
         { "1\t2\t3\t4\t5\n2\t2\t3\t4\t5\n", "line 2, column 1: the label is '2'" },
         { "1\t2\t3\t4\t5\n0\t2\tx\t4\t5\n", "line 2, column 3: 'x' is no number" },

@@ -279,7 +279,7 @@ static void test_border(void **state)
     (void)state;
     p->mesh = mesh_of((int[]){ 4, 0 });
     pl_placement_split(&p->stored[pl_graph_find(p->graph, "x")->id], 2, 0);
-    pl_plan_propagate(p);
+    pl_plan_propagate(p, NULL);
     split_rows(p);
     set_links(p, 1e-6, 1e-9);
     const pl_program *q = lower(p, 0, &(pl_lower_options){ 0 }, a);

@@ -240,7 +240,7 @@ static void test_windows(void **state)
     (void)state;
     plan->mesh = mesh_of((int[]){ 4, 0 });
     pl_placement_split(&plan->stored[pl_graph_find(plan->graph, "x")->id], 2, 0);
-    pl_plan_propagate(plan);
+    pl_plan_propagate(plan, NULL);
     split_rows(plan);
     const pl_program *p = lower(plan, 1, &(pl_lower_options){ 0 }, a);
     check_program("images", p, true, a);

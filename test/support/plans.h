@@ -137,7 +137,7 @@ static inline pl_plan *plan_within(const pl_graph *g, const pl_mesh *m, uint64_t
         if (!v->maker && !(limits->whole >> i % 64 & 1))
             p->stored[i] = lot_placement(&l, m, &v->shape);
     }
-    pl_plan_propagate(p);
+    pl_plan_propagate(p, NULL);
     for (int i = 0; i < g->nodes.n; i++) {
         const pl_node *n = g->nodes.at[i];
         lot l = { .rng = pl_rng_at(seed, pl_rng_mix(4, pl_rng_name(n->name))) };

@@ -59,7 +59,9 @@ bool pl_lookup_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
     lookup l;
     (void)env;
     if (!rows_lead(s->node->sig, is_grad ? 2 : 0, is_grad ? 0 : 1))
-        return pl_err_set(why, PL_EUNSUPPORTED, "'v' is not the table's first dimension");
+        return pl_err_set(why, PL_EUNSUPPORTED,
+                          "'v' is not the table's first dimension, but for those "
+                          "of the ids");
     PL_TRY(open_lookup(s, NULL, &l, why));
     return type == PL_F32 || (s->node->op == &pl_op_embedding && l.x.bag == 1) ||
            pl_err_set(why, PL_EUNSUPPORTED, "rows of %s are added up, not of f32",
