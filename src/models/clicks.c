@@ -57,15 +57,16 @@ pl_widths pl_clicks_widths(pl_builder *b, const pl_model_args *args, const char 
 
 /* -- tables ------------------------------------------------------------------------------------ */
 
-/* A number for all, or one for each. */
-static int64_t number_of(pl_builder *b, const pl_model_args *args, const char *key, int i, int n)
+/* A number for each of n tables: a key says one for all, or a list. */
+static pl_widths find_numbers(pl_builder *b, const pl_model_args *args, const char *key, int n)
 {
-    const pl_widths x = pl_clicks_widths(b, args, key);
-    if (x.n == 1 || (x.n == n && i < n)) return x.at[x.n == 1 ? 0 : i];
-    pl_err_set(&b->err, PL_EUSAGE,
-               "%s: %s has %d numbers, the tables %d: give one, or one for each", args->spec, key,
-               x.n, n);
-    return 1;
+    pl_widths x = pl_clicks_widths(b, args, key);
+    if (x.n != 1 && x.n != n)
+        pl_err_set(&b->err, PL_EUSAGE,
+                   "%s: %s has %d numbers, the tables %d: give one, or one for each", args->spec,
+                   key, x.n, n);
+    for (; x.n < n; x.n++) x.at[x.n] = x.n ? x.at[0] : 1;
+    return x;
 }
 
 static pl_widths find_sizes(pl_builder *b, const pl_model_args *args, int64_t times[])
@@ -107,15 +108,17 @@ static void check_tables(pl_builder *b, const pl_model_args *args, const pl_clic
 pl_clicks_tables pl_clicks_find_tables(pl_builder *b, const pl_model_args *args, const char *width)
 {
     int64_t times[PL_MOST_WIDTHS];
-    const pl_widths rows = find_sizes(b, args, times);
+    const pl_widths rows = find_sizes(b, args, times),
+                    widths = find_numbers(b, args, width, rows.n),
+                    hots = find_numbers(b, args, "hots", rows.n);
     pl_clicks_tables t = { 0 };
     for (; t.n < rows.n && !b->err.code; t.n++) {
         const bool alone = !times[t.n];
         t.at[t.n] = (pl_clicks_table){ .first = t.count,
                                        .tables = alone ? 1 : times[t.n],
                                        .rows = rows.at[t.n],
-                                       .width = number_of(b, args, width, t.n, rows.n),
-                                       .hots = number_of(b, args, "hots", t.n, rows.n),
+                                       .width = widths.at[t.n],
+                                       .hots = hots.at[t.n],
                                        .alone = alone };
         t.count += t.at[t.n].tables;
     }

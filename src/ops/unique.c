@@ -1,7 +1,7 @@
-/* unique: along n, which is whole, the ids that differ, ascending, each once; then -1 up to the end.
+/* unique: along n, which is whole, the ids that differ, ascending, each once; then -1 to the end.
  * Ids below 0 are none. The list has m places, as many as ids unless said: no more may differ. Each
- * of the leading dimensions is a list of its own. With coalesce it makes a gradient of rows in which
- * each row stands once. Source: torch.Tensor.coalesce; Yang et al., "EmbRace", 2021. */
+ * of the leading dimensions is a list of its own. With coalesce it makes a gradient of rows in
+ * which each row stands once. Source: torch.Tensor.coalesce; Yang et al., "EmbRace", 2021. */
 #include "graph/op.h"
 #include "ops/list.h"
 

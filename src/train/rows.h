@@ -5,9 +5,8 @@
 #include "graph/graph.h"
 
 /* A gradient that is rows: of ids[n] each that differs stands once, then come places with -1; of
- * rows f32[n, h] each is the sum of what its id has. n is the number of ids, or of the table's
- * rows where those are fewer. Of many tables [t, v, h] each has a list: ids[t, n], rows f32[t, n, h].
- */
+ * rows f32[n, h] each is the sum of what its id has. n is the number of ids, or of the table's rows
+ * where those are fewer. Many tables [t, v, h] have a list each: ids[t, n], rows f32[t, n, h]. */
 typedef struct pl_row_grad {
     pl_value *ids, *rows;
 } pl_row_grad;
