@@ -6,6 +6,7 @@
  * (tables.c) a device has whole ones, and ids go only where they are looked up. */
 #include "layouts/layer.h"
 #include "layouts/list.h"
+#include "reshard/move.h"
 
 #include <string.h>
 
@@ -72,10 +73,8 @@ static bool finish(const pl_strategy *s, pl_plan *p, const pl_plan *like, pl_are
 {
     const pl_said *said = pl_strategy_said(s, "embrace");
     const bool tables = said && !strcmp(said->word->name, "table-wise");
-    const unsigned axes = pl_strategy_axes(s, PL_AXIS_BATCH);
-    int share = 1; /* devices that share the batch */
+    const int share = pl_move_members(&s->mesh, pl_strategy_axes(s, PL_AXIS_BATCH));
     (void)like, (void)out;
-    for (int a = 0; a < s->mesh.n; a++) share *= axes >> a & 1 ? s->mesh.axis[a].size : 1;
     if (!said || s->devices == 1 || splits(p, tables)) return true;
     if (tables && share > 1)
         return pl_err_set(err, PL_EINPUT,

@@ -328,9 +328,24 @@ static void test_encoders(void **state)
 }
 
 /* Tables in columns and rows, and their gradients as rows. */
-static void test_tables(void **state)
+/* All optimizers with the first model, one with each of the others. */
+static void check_tables(int n, const char *const model[], const row *rows, int n_rows)
 {
     static const char *const optimizers[] = { "adagrad", "lazy-adam", "adamw", "rowwise-adagrad" };
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 4; k++) {
+            if (i && k != i % 4) continue;
+            pl_verify_options o = verify_options(model[i]);
+            o.optim.name = optimizers[k];
+            o.optim.decay = k == 2 ? 0.1 : 0;
+            if (strstr(model[i], "bf16")) o.tolerance = 0.05;
+            if (strstr(model[i], "wide")) o.tolerance = 1e-4; /* a bias' gradient nearly cancels */
+            check_one_of(i + k, &o, rows, n_rows);
+        }
+}
+
+static void test_tables(void **state)
+{
     static const char *const models[] = {
         "dlrm:dense=3,sizes=7-20-3-50,embed=8,bottom=6,top=10,batch=12",
         "dlrm:dense=3,tables=2,rows=9,hots=3,embed=8,bottom=6,top=10,batch=12,dtype=bf16",
@@ -339,21 +354,11 @@ static void test_tables(void **state)
         "lstm:layers=1,hidden=8,embed=12,vocab=20,seq=3,batch=12",
     };
     (void)state;
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 4; k++) {
-            if (i && k != i % 4) continue; /* all of them with the first one */
-            pl_verify_options o = verify_options(models[i]);
-            o.optim.name = optimizers[k];
-            o.optim.decay = k == 2 ? 0.1 : 0;
-            if (strstr(models[i], "bf16")) o.tolerance = 0.05;
-            if (strstr(models[i], "wide")) o.tolerance = 1e-4; /* a bias' gradient nearly cancels */
-            check_one_of(i + k, &o, table_rows, N_ROWS(table_rows));
-        }
+    check_tables(N_ROWS(models), models, table_rows, N_ROWS(table_rows));
 }
 
 static void test_stacked(void **state)
 {
-    static const char *const optimizers[] = { "adagrad", "lazy-adam", "adamw", "rowwise-adagrad" };
     static const char *const models[] = {
         "dcn:dense=3,sizes=5x20-7-3x9,hots=3-2-1,embed=8-4-8,bottom=6,rank=4,top=10,batch=12",
         "dcn:dense=3,sizes=4x9,hots=2,bag=mean,embed=8,bottom=6,rank=4,top=10,batch=12,dtype=bf16",
@@ -361,16 +366,7 @@ static void test_stacked(void **state)
         "wide_deep:dense=3,sizes=5x20-7,hots=2,bag=max,embed=8,deep=10,batch=12",
     };
     (void)state;
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 4; k++) {
-            if (i && k != i) continue; /* all of them with the first one */
-            pl_verify_options o = verify_options(models[i]);
-            o.optim.name = optimizers[k];
-            o.optim.decay = k == 2 ? 0.1 : 0;
-            if (strstr(models[i], "bf16")) o.tolerance = 0.05;
-            if (strstr(models[i], "wide")) o.tolerance = 1e-4; /* a bias' gradient nearly cancels */
-            check_one_of(i + k, &o, stacked_rows, N_ROWS(stacked_rows));
-        }
+    check_tables(N_ROWS(models), models, stacked_rows, N_ROWS(stacked_rows));
 }
 
 static void test_gans(void **state)
