@@ -42,7 +42,7 @@ static bool lower(pl_runner *runner, int *n_programs, pl_err *err)
     int n = job->n_programs, n_gathers = 0;
     runner->store = pl_store_new(step, runner->rank, runner->arena);
     if (job->options.save) {
-        PL_TRY(pl_state_gather(step, runner->store, runner->rank, runner->arena, &runner->gather,
+        PL_TRY(pl_state_gather(step, runner->store, runner->rank, 0, runner->arena, &runner->gather,
                                err));
         n_gathers = runner->gather->n;
     }

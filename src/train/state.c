@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, LEAST_ROOM = 1 << 20 }; /* bytes */
 
 bool pl_state_init(pl_exec *exec, const pl_store *store, const pl_init *from, bool caches,
                    pl_err *err)
@@ -166,6 +166,12 @@ static int64_t round_up(int64_t n)
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+static int64_t part_bytes(const gathering *g, const pl_port *p)
+{
+    return pl_placement_room(&p->where, &g->plan->mesh, &p->value->shape) *
+           pl_type_bytes(p->value->type);
+}
+
 static bool is_split(const gathering *g, const pl_port *p)
 {
     pl_placement x = pl_placement_normal(&p->where, &g->plan->mesh, &p->value->shape);
@@ -173,12 +179,47 @@ static bool is_split(const gathering *g, const pl_port *p)
     return !whole && pl_state_is_saved(p->value) && !p->value->rows;
 }
 
+/* Positions [lo, lo + n) of a state's first dimension. */
+typedef struct piece {
+    int state, program;
+    int64_t lo, n;
+} piece;
+
+typedef struct pieces {
+    int n, cap;
+    piece *at;
+} pieces;
+
 static pl_slot part_slot(const gathering *g)
 {
     return (pl_slot){ .at = g->whole_bytes };
 }
 
-static void add_message(gathering *g, const pl_port *port, int peer, int64_t count)
+/* What `from` has of a piece; *skip: the elements of its part before that. */
+static pl_region cut_part(const gathering *g, const pl_port *port, const piece *x, int from,
+                          int64_t *skip)
+{
+    pl_region part = pl_plan_region(g->plan, port->value, from);
+    const int64_t rows = port->value->shape.rank ? port->value->shape.dim[0] : 1;
+    *skip = 0;
+    if (x->n == rows || !pl_region_count(&part)) return part;
+    pl_digit *d = &part.digit[0];
+    const int64_t each = pl_region_count(&part) / d->n, lo = d->lo > x->lo ? d->lo : x->lo,
+                  end = d->lo + d->n < x->lo + x->n ? d->lo + d->n : x->lo + x->n;
+    *skip = (lo - d->lo) * each;
+    d->lo = lo;
+    d->n = end > lo ? end - lo : 0;
+    return part;
+}
+
+static pl_slot slot_of(const pl_port *port, int64_t skip)
+{
+    pl_slot slot = port->slot;
+    slot.at += skip * pl_type_bytes(port->value->type);
+    return slot;
+}
+
+static void add_message(gathering *g, const pl_port *port, pl_slot own, int peer, int64_t count)
 {
     bool sends = g->rank != 0;
     pl_step s = { .kind = PL_MESSAGE,
@@ -189,7 +230,7 @@ static void add_message(gathering *g, const pl_port *port, int peer, int64_t cou
                   .peer = peer,
                   .count = count };
     if (sends) {
-        s.n_in = 1, s.in[0] = port->slot;
+        s.n_in = 1, s.in[0] = own;
     } else {
         s.n_out = 1, s.out[0] = part_slot(g);
         s.after = g->steps.n - g->n_messages; /* the part before has been copied */
@@ -199,25 +240,23 @@ static void add_message(gathering *g, const pl_port *port, int peer, int64_t cou
     PL_PUSH(g->out, &g->steps, s);
 }
 
-/* The part of rank `from` goes where it belongs in the whole, which starts at `at`. */
-static bool add_copy(gathering *g, const pl_port *port, const pl_region *part, int from, int64_t at,
+/* A part goes where it belongs in the piece `whole`. */
+static bool add_copy(gathering *g, const pl_port *whole, const pl_region *part, pl_slot from,
                      pl_err *err)
 {
-    const pl_region whole =
-        pl_region_of(&(pl_placement){ 0 }, &g->plan->mesh, &port->value->shape, 0);
     pl_copy *c = PL_NEW(g->out, pl_copy);
-    if (!pl_region_copy(part, &whole, pl_type_bytes(port->value->type), c))
+    if (!pl_region_copy(part, whole->region, pl_type_bytes(whole->value->type), c))
         return pl_err_set(err, PL_EUNSUPPORTED,
                           "state '%s': its parts do not lie in the whole in %d loops or fewer",
-                          port->value->name, PL_COPY_LOOPS);
+                          whole->value->name, PL_COPY_LOOPS);
     pl_step s = { .kind = PL_COPY,
-                  .label = port->value->name,
+                  .label = whole->value->name,
                   .n_in = 1,
                   .n_out = 1,
-                  .in = { from ? part_slot(g) : port->slot },
-                  .out = { { .at = at } },
+                  .in = { from },
+                  .out = { whole->slot },
                   .wait = g->n_messages,
-                  .type = port->value->type,
+                  .type = whole->value->type,
                   .n_copies = 1,
                   .copy = c };
     PL_PUSH(g->out, &g->steps, s);
@@ -226,91 +265,153 @@ static bool add_copy(gathering *g, const pl_port *port, const pl_region *part, i
 
 /* `all`: every rank sends, if only nothing: ranks make the group of their messages together, so
  * each program has a message of each rank. */
-static bool gather_state(gathering *g, const pl_port *port, int64_t at, bool all, pl_err *err)
+static bool gather_piece(gathering *g, const piece *x, const pl_port *whole, bool all, pl_err *err)
 {
     const pl_mesh *m = &g->plan->mesh;
+    const pl_port *port = &g->store->state[x->state];
     if (port->where.pending)
         return pl_err_set(err, PL_EUNSUPPORTED, "state '%s' waits for a sum: it cannot be saved",
                           port->value->name);
     for (int r = 0, n = pl_mesh_ranks(m); r < n; r++) {
-        pl_region part = pl_plan_region(g->plan, port->value, r);
-        int64_t count = pl_state_is_first(g->plan, port, r) ? pl_region_count(&part) : 0;
+        int64_t skip;
+        const pl_region part = cut_part(g, port, x, r, &skip);
+        const int64_t count = pl_state_is_first(g->plan, port, r) ? pl_region_count(&part) : 0;
+        const pl_slot own = slot_of(port, count ? skip : 0);
         if (r && (count || all) && (g->rank == 0 || g->rank == r))
-            add_message(g, port, g->rank ? 0 : r, count);
-        if (count && g->rank == 0) PL_TRY(add_copy(g, port, &part, r, at, err));
+            add_message(g, port, own, g->rank ? 0 : r, count);
+        if (count && g->rank == 0) PL_TRY(add_copy(g, whole, &part, r ? part_slot(g) : own, err));
     }
     return true;
 }
 
-/* Program k: a place for each of its wholes, and the messages and copies that fill them. */
-static bool make_program(gathering *g, const int *by, int k, const pl_program **out, pl_err *err)
+/* The place of a piece, after those before it. */
+static void add_whole(gathering *g, const piece *x)
 {
-    gathering x = { g->plan, g->store, g->rank, g->out };
-    for (int i = 0; i < x.store->n; i++) {
-        const pl_port *p = &x.store->state[i];
-        if (by[i] != k) continue;
-        pl_port whole = { .value = p->value, .shape = p->value->shape };
-        whole.region = pl_region_new(&whole.where, &x.plan->mesh, &whole.shape, 0, x.out);
-        whole.slot.at = x.whole_bytes;
-        whole.bytes = pl_value_bytes(p->value);
-        PL_PUSH(x.out, &x.wholes, whole);
-        x.whole_bytes += round_up(whole.bytes);
-        const int64_t room = pl_placement_room(&p->where, &x.plan->mesh, &p->value->shape) *
-                             pl_type_bytes(p->value->type);
-        if (room > x.part_bytes) x.part_bytes = room;
+    const pl_port *p = &g->store->state[x->state];
+    pl_port whole = { .value = p->value, .shape = p->value->shape };
+    pl_region *region = PL_NEW(g->out, pl_region);
+    *region = pl_region_of(&whole.where, &g->plan->mesh, &whole.shape, 0);
+    whole.bytes = pl_value_bytes(p->value);
+    if (whole.shape.rank && x->n < whole.shape.dim[0]) {
+        whole.bytes = whole.bytes / whole.shape.dim[0] * x->n;
+        whole.shape.dim[0] = region->digit[0].n = x->n;
+        region->digit[0].lo = x->lo;
     }
-    for (int i = 0, n = 0; i < x.store->n; i++) {
-        if (by[i] != k) continue;
-        PL_TRY(gather_state(&x, &x.store->state[i], x.wholes.at[n].slot.at, n == 0, err));
-        n++;
-    }
-    pl_program *p = PL_NEW(x.out, pl_program);
-    *p = (pl_program){ .plan = x.plan,
-                       .store = x.store,
-                       .rank = x.rank,
-                       .n_ranks = pl_mesh_ranks(&x.plan->mesh),
-                       .n_steps = x.steps.n,
-                       .n_compute = x.steps.n - x.n_messages,
-                       .n_messages = x.n_messages,
-                       .step = x.steps.at };
+    whole.region = region;
+    whole.slot.at = g->whole_bytes;
+    PL_PUSH(g->out, &g->wholes, whole);
+    g->whole_bytes += round_up(whole.bytes);
+    int64_t room = part_bytes(g, p);
+    if (room > whole.bytes) room = whole.bytes;
+    if (room > g->part_bytes) g->part_bytes = room;
+}
+
+/* Of one program: a place for each of its pieces, and the messages and copies that fill them. */
+static bool make_program(gathering *g, int n, const piece x[], const pl_program **out, pl_err *err)
+{
+    for (int i = 0; i < n; i++) add_whole(g, &x[i]);
+    for (int i = 0; i < n; i++) PL_TRY(gather_piece(g, &x[i], &g->wholes.at[i], i == 0, err));
+    pl_program *p = PL_NEW(g->out, pl_program);
+    *p = (pl_program){ .plan = g->plan,
+                       .store = g->store,
+                       .rank = g->rank,
+                       .n_ranks = pl_mesh_ranks(&g->plan->mesh),
+                       .n_steps = g->steps.n,
+                       .n_compute = g->steps.n - g->n_messages,
+                       .n_messages = g->n_messages,
+                       .step = g->steps.at };
     *out = p;
-    if (x.rank) return true;
-    p->n_outputs = x.wholes.n, p->output = x.wholes.at;
-    p->work_bytes = p->work_bound = x.whole_bytes + round_up(x.part_bytes);
+    if (g->rank) return true;
+    p->n_outputs = g->wholes.n, p->output = g->wholes.at;
+    p->work_bytes = p->work_bound = g->whole_bytes + round_up(g->part_bytes);
     for (int i = 0; i < p->n_steps; i++) p->message_bytes += p->step[i].bytes;
     return true;
 }
 
-/* Shares the split states out to programs, in order; returns how many programs. */
-static int share_out(const gathering *g, int by[])
+/* Is each part rows of the whole, and may it be gathered so many rows at a time? */
+static bool has_rows(const gathering *g, const pl_port *p)
 {
-    int64_t room = 0, used = 0;
-    int n = 0;
-    for (int i = 0; i < g->store->n; i++) {
-        const pl_port *p = &g->store->state[i];
-        by[i] = is_split(g, p) ? 0 : -1;
-        if (!by[i] && pl_value_bytes(p->value) > room) room = pl_value_bytes(p->value);
+    for (int r = 0, n = pl_mesh_ranks(&g->plan->mesh); r < n; r++) {
+        const pl_region part = pl_plan_region(g->plan, p->value, r);
+        int first = 0;
+        while (first < part.n && part.digit[first].dim == 0) first++;
+        if (pl_region_count(&part) && first != 1) return false;
     }
-    for (int i = 0; i < g->store->n; i++) {
-        if (by[i] < 0) continue;
-        int64_t bytes = round_up(pl_value_bytes(g->store->state[i].value));
-        if (!n || used + bytes > round_up(room)) n++, used = 0;
-        used += bytes;
-        by[i] = n - 1;
-    }
-    return n;
+    return p->value->shape.rank > 0;
 }
 
-bool pl_state_gather(const pl_plan *plan, const pl_store *store, int rank, pl_arena *out,
-                     const pl_gather **gather, pl_err *err)
+/* Bytes that a program may gather: enough for each state, but no more than a quarter of the largest
+ * part, so that what is larger than a device can be saved. */
+static int64_t find_room(const gathering *g)
 {
-    gathering g = { .plan = plan, .store = store, .rank = rank, .out = out };
-    int *by = PL_NEW_N(out, int, store->n + 1);
+    int64_t whole = 0, part = LEAST_ROOM;
+    for (int i = 0; i < g->store->n; i++) {
+        const pl_port *p = &g->store->state[i];
+        if (!is_split(g, p)) continue;
+        if (pl_value_bytes(p->value) > whole) whole = pl_value_bytes(p->value);
+        if (part_bytes(g, p) / 4 > part) part = part_bytes(g, p) / 4;
+    }
+    return round_up(whole < part ? whole : part);
+}
+
+/* Shares the split states out to programs, in order, the large ones in pieces. */
+static pieces list_pieces(const gathering *g, int64_t room)
+{
+    int64_t used = 0;
+    pieces x = { 0 };
+    for (int i = 0; i < g->store->n; i++) {
+        const pl_port *p = &g->store->state[i];
+        if (!is_split(g, p)) continue;
+        const int64_t bytes = pl_value_bytes(p->value),
+                      rows = p->value->shape.rank ? p->value->shape.dim[0] : 1;
+        int64_t each = rows;
+        if (bytes > room && has_rows(g, p)) each = room / (bytes / rows);
+        if (!each) each = 1;
+        for (int64_t lo = 0; lo < rows; lo += each) {
+            const int64_t n = rows - lo < each ? rows - lo : each, own = round_up(bytes / rows * n);
+            const bool begins = !x.n || used + own > room;
+            const int program = !x.n ? 0 : x.at[x.n - 1].program + begins;
+            used = begins ? own : used + own;
+            PL_PUSH(g->out, &x, ((piece){ i, program, lo, n }));
+        }
+    }
+    return x;
+}
+
+/* Where states and their pieces lie among all that is gathered. */
+static void lay_out(const pieces *x, pl_gather *out, pl_arena *arena)
+{
+    int64_t *at = PL_NEW_N(arena, int64_t, out->store->n + 1),
+            *to = PL_NEW_N(arena, int64_t, x->n + 1);
+    for (int i = 0; i < out->store->n; i++) at[i] = -1;
+    for (int i = 0; i < x->n; i++) {
+        const piece *p = &x->at[i];
+        const pl_value *v = out->store->state[p->state].value;
+        const int64_t bytes = pl_value_bytes(v), rows = v->shape.rank ? v->shape.dim[0] : 1;
+        if (!p->lo) {
+            at[p->state] = out->bytes;
+            out->bytes += round_up(bytes);
+        }
+        to[i] = at[p->state] + bytes / rows * p->lo;
+    }
+    out->at = at, out->to = to;
+}
+
+bool pl_state_gather(const pl_plan *plan, const pl_store *store, int rank, int64_t room,
+                     pl_arena *out, const pl_gather **gather, pl_err *err)
+{
+    const gathering g = { .plan = plan, .store = store, .rank = rank, .out = out };
+    const pieces list = list_pieces(&g, room ? room : find_room(&g));
     pl_gather *x = PL_NEW(out, pl_gather);
-    *x = (pl_gather){ .store = store, .rank = rank, .n = share_out(&g, by), .by = by };
-    x->program = PL_NEW_N(out, const pl_program *, x->n + 1);
+    *x = (pl_gather){ .store = store, .rank = rank };
+    lay_out(&list, x, out);
+    x->program = PL_NEW_N(out, const pl_program *, list.n + 1);
     *gather = x;
-    for (int k = 0; k < x->n; k++) PL_TRY(make_program(&g, by, k, &x->program[k], err));
+    for (int i = 0, n; i < list.n; i += n) {
+        gathering own = g;
+        for (n = 0; i + n < list.n && list.at[i + n].program == x->n;) n++;
+        PL_TRY(make_program(&own, n, &list.at[i], &x->program[x->n++], err));
+    }
     return true;
 }
 
@@ -320,7 +421,7 @@ bool pl_state_gather(const pl_plan *plan, const pl_store *store, int rank, pl_ar
  * may write back, not memory that it has to keep. */
 typedef struct spool {
     char *map;
-    size_t bytes, used;
+    size_t bytes;
 } spool;
 
 /* A file that is gone when it is closed, whatever happens. */
@@ -352,29 +453,19 @@ static bool open_spool(spool *s, const char *dir, pl_arena *tmp, pl_err *err)
                              dir, s->bytes, strerror(rc));
 }
 
-static const void *put_on_spool(spool *s, pl_exec *exec, const pl_port *port, int64_t bytes)
-{
-    char *at = s->map + s->used;
-    s->used += (size_t)round_up(bytes);
-    PL_ASSERT_CMP(s->used, <=, s->bytes);
-    pl_exec_get(exec, port, at, bytes);
-    return at;
-}
-
 /* Runs the programs; on rank 0, data[i] of every split state i then points to its whole. */
-static bool gather_all(pl_exec *exec, const pl_gather *gather, int first, spool *s,
+static bool gather_all(pl_exec *exec, const pl_gather *gather, int first, const spool *s,
                        const void *data[], pl_err *err)
 {
+    const int64_t *to = gather->to;
     for (int k = 0; k < gather->n; k++) {
+        const pl_program *p = gather->program[k];
         PL_TRY(pl_exec_step(exec, first + k, err));
-        for (int i = 0; i < gather->store->n && gather->rank == 0; i++) {
-            const pl_value *v = gather->store->state[i].value;
-            const pl_program *p = gather->program[k];
-            if (gather->by[i] == k)
-                data[i] = put_on_spool(s, exec, pl_port_find(p->n_outputs, p->output, v->name),
-                                       pl_value_bytes(v));
-        }
+        for (int i = 0; i < p->n_outputs; i++)
+            pl_exec_get(exec, &p->output[i], s->map + *to++, p->output[i].bytes);
     }
+    for (int i = 0; i < gather->store->n && gather->rank == 0; i++)
+        if (gather->at[i] >= 0) data[i] = s->map + gather->at[i];
     return true;
 }
 
@@ -412,9 +503,7 @@ static bool save(pl_exec *exec, const pl_gather *gather, int first, const pl_tab
         if (v->rows) data[i] = pl_tables_find(tables, v->name)->row;
     }
     if (gather->n) {
-        for (int i = 0; i < gather->store->n; i++)
-            if (gather->by[i] >= 0)
-                s->bytes += (size_t)round_up(pl_value_bytes(gather->store->state[i].value));
+        s->bytes = (size_t)gather->bytes;
         if (gather->rank == 0 && !open_spool(s, dir, tmp, err))
             pl_err_in(err, "saving step %lld", (long long)manifest->step);
         PL_TRY(pl_exec_agree(exec, err)); /* nobody sends what nobody will take */

@@ -32,21 +32,26 @@ void pl_state_clear(pl_exec *exec, const pl_store *store);
 PL_MUST_CHECK bool pl_state_load(pl_exec *exec, const pl_store *store,
                                  const pl_checkpoint *checkpoint, pl_err *err);
 
-/* How the parts of split states come together on rank 0: programs, each of which brings so many
- * tensors that their wholes, in the work block, need no more room than the largest one alone. A
- * part that several ranks hold is sent by the first of them. */
+/* How the parts of split states come together on rank 0: programs, each of which brings so many of
+ * them that they need no more room, in the work block, than a quarter of the largest part; of those
+ * that are larger it brings some positions of the first dimension at a time, where parts are such
+ * positions. A part that several ranks hold is sent by the first of them. */
 typedef struct pl_gather {
     const pl_store *store;
     int rank;
     int n;                      /* programs; the same on all ranks, 0 when no state is split */
-    const pl_program **program; /* [n] for pl_exec_new                                       */
-    const int *by;              /* [states] the program that gathers it; -1: none has to     */
+    const pl_program **program; /* [n] for pl_exec_new; rank 0's outputs are pieces of states */
+    int64_t bytes;              /* of all that is gathered                                    */
+    const int64_t *at;          /* [states] where one lies among it; -1: nobody gathers it    */
+    const int64_t *to;          /* where outputs lie there, of all programs one after another */
 } pl_gather;
 
-/* `store` is rank's, of this plan; `out` owns the result. Fails with PL_EUNSUPPORTED when a state
+/* `store` is rank's, of this plan; a program may gather `room` bytes, or a row that has more; 0: so
+ * many as said above, and 1 MiB. `out` owns the result. Fails with PL_EUNSUPPORTED when a state
  * waits for a sum, or its parts cannot be told in loops. */
 PL_MUST_CHECK bool pl_state_gather(const pl_plan *plan, const pl_store *store, int rank,
-                                   pl_arena *out, const pl_gather **gather, pl_err *err);
+                                   int64_t room, pl_arena *out, const pl_gather **gather,
+                                   pl_err *err);
 
 /* Write every state as a checkpoint, those that are caches out of `tables`, which have all that was
  * changed. All ranks call it together and return the same verdict; rank 0

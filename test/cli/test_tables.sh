@@ -18,7 +18,7 @@ for s in embrace row-wise table-wise auto; do
 done
 runs 0 '' "$pleat" plan $model --cluster local:2 --optimizer adagrad --strategy table-wise -o plan.json
 runs 0 '' "${train[@]}" --plan plan.json --memory 12MiB
-runs 0 '' "${train[@]}" --plan plan.json --save once
+runs 0 '' "${train[@]}" --plan plan.json --memory 13MiB --save once
 runs 0 '' "$pleat" train $model --optimizer adagrad --data clicks.tsv --steps 3 --resume once
 
 # Others do not have them, or cannot.

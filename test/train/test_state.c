@@ -97,6 +97,7 @@ typedef struct rank {
     pl_comm *comm;
     const char *to;   /* save initial values there, or       */
     const char *from; /* load, and compare with those */
+    int64_t room;     /* of pl_state_gather           */
     pl_err err;
     bool ok;
     pthread_t thread;
@@ -133,7 +134,7 @@ static bool run(rank *r, pl_arena *a, pl_err *err)
     const pl_store *s = pl_store_new(r->plan, r->comm->rank, a);
     const pl_gather *g;
     pl_exec *e;
-    PL_TRY(pl_state_gather(r->plan, s, r->comm->rank, a, &g, err));
+    PL_TRY(pl_state_gather(r->plan, s, r->comm->rank, r->room, a, &g, err));
     if (!g->n) return pl_err_set(err, PL_EINTERNAL, "no program");
     PL_TRY(pl_exec_new(&o, r->comm, g->n, g->program, a, &e, err));
     bool ok = r->from ? load(e, s, r->from, a, err)
@@ -153,14 +154,14 @@ static void *run_rank(void *arg)
 }
 
 /* Rank 0's verdict; all have the same. */
-static bool run_ranks(const pl_plan *p, const char *to, const char *from, pl_err *err)
+static bool run_ranks(const pl_plan *p, const char *to, const char *from, int64_t room, pl_err *err)
 {
     int n = pl_mesh_ranks(&p->mesh);
     pl_comm *comm[MAX_RANKS];
     rank r[MAX_RANKS];
     PL_TRY(pl_local_new(n, 30, comm, err));
     for (int i = 0; i < n; i++) {
-        r[i] = (rank){ .plan = p, .comm = comm[i], .to = to, .from = from };
+        r[i] = (rank){ .plan = p, .comm = comm[i], .to = to, .from = from, .room = room };
         assert_int_equal(pthread_create(&r[i].thread, NULL, run_rank, &r[i]), 0);
     }
     for (int i = 0; i < n; i++) pthread_join(r[i].thread, NULL);
@@ -210,9 +211,11 @@ static void clear(void)
     assert_int_equal(rmdir(dir), 0); /* and nothing else was left in it */
 }
 
+/* With little room large states come in pieces. */
 static void test_random_plans(void **state)
 {
     static const int sizes[] = { 2, 3, 4, 6, 8 };
+    static const int64_t rooms[] = { 0, 1, 300, 4000 };
     (void)state;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         pl_arena *a = pl_arena_new("test");
@@ -222,9 +225,9 @@ static void test_random_plans(void **state)
         const pl_graph *g = make_graph(a, r, &at);
         const pl_plan *p = make_plan(g, a, sizes[pick(r, &at, 5)], r, &at);
         const pl_plan *q = make_plan(g, a, sizes[pick(r, &at, 5)], r, &at);
-        bool ok = pl_folder_open(dir, &err) && run_ranks(p, dir, NULL, &err);
+        bool ok = pl_folder_open(dir, &err) && run_ranks(p, dir, NULL, rooms[round % 4], &err);
         if (ok) check_file(g, a, round);
-        ok = ok && run_ranks(q, NULL, dir, &err);
+        ok = ok && run_ranks(q, NULL, dir, 0, &err);
         if (!ok) fail_msg("round %d: %s", (int)round, err.msg);
         clear();
         pl_arena_free(a);
@@ -240,7 +243,7 @@ static void test_no_folder(void **state)
     pl_err err = { 0 };
     uint64_t at = 0;
     const pl_graph *g = make_graph(a, r, &at);
-    assert_false(run_ranks(make_plan(g, a, 4, r, &at), "no/such", NULL, &err));
+    assert_false(run_ranks(make_plan(g, a, 4, r, &at), "no/such", NULL, 0, &err));
     assert_int_equal(err.code, PL_ERUN);
     assert_non_null(strstr(err.msg, "rank 0: saving step 0: no/such: cannot keep"));
     pl_arena_free(a);
@@ -260,7 +263,7 @@ static void test_pending(void **state)
     p->mesh = (pl_mesh){ 2, { { .name = "a", .size = 2 }, { .name = "b", .size = 2 } } };
     p->stored[0].pending = 2;
     pl_placement_split(&p->stored[0], 0, 0);
-    assert_false(run_ranks(p, dir, NULL, &err));
+    assert_false(run_ranks(p, dir, NULL, 0, &err));
     assert_int_equal(err.code, PL_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "state 'w' waits for a sum"));
     pl_arena_free(a);
