@@ -125,11 +125,23 @@ static bool is_named(const pl_value *x, const char *asked)
     return matches(asked, x->name) || (x->maker && !x->out && matches(asked, x->maker->name));
 }
 
-static bool has_named(const pl_graph *g, const char *name)
+/* By its name, or by one that files have for a row of it (pl_value.parts). */
+static const pl_value *find_exactly(const pl_graph *g, const char *name, pl_arena *arena)
+{
+    const pl_value *found = pl_graph_find(g, name);
+    for (int i = 0; i < g->values.n && !found; i++) {
+        const pl_value *v = g->values.at[i];
+        for (int64_t k = 0; v->parts && k < v->shape.dim[0] && !found; k++)
+            if (!strcmp(pl_graph_part(arena, v, k), name)) found = v;
+    }
+    return found;
+}
+
+static bool has_named(const pl_graph *g, const char *name, pl_arena *arena)
 {
     for (int i = 0; i < g->values.n; i++)
         if (is_named(g->values.at[i], name)) return true;
-    return pl_graph_find(g, name) != NULL;
+    return find_exactly(g, name, arena) != NULL;
 }
 
 /* The plan that will be found may have masters. */
@@ -138,8 +150,8 @@ bool pl_job_knows(const pl_job *j, const char *name, pl_arena *arena, pl_err *er
     const view v = { .asked = name, .job = j, .arena = arena };
     pl_job other = *j;
     pl_err why = { 0 };
-    return has_named(j->graph, name) ||
-           (pl_job_build(&other, 1, true, arena, &why) && has_named(other.graph, name)) ||
+    return has_named(j->graph, name, arena) ||
+           (pl_job_build(&other, 1, true, arena, &why) && has_named(other.graph, name, arena)) ||
            unknown(&v, err);
 }
 
@@ -150,7 +162,7 @@ static bool find(view *v, pl_err *err)
     const pl_graph *g = v->job->graph;
     const pl_value **at = PL_NEW_N(v->arena, const pl_value *, g->values.n + 1);
     int n = 0;
-    v->value = pl_graph_find(g, v->asked);
+    v->value = find_exactly(g, v->asked, v->arena);
     for (int i = 0; i < g->values.n && !v->value; i++) {
         const pl_value *x = g->values.at[i], *like = t->counterpart[i];
         int k = 0;

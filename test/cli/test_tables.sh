@@ -21,6 +21,10 @@ runs 0 '' "${train[@]}" --plan plan.json --memory 12MiB
 runs 0 '' "${train[@]}" --plan plan.json --memory 13MiB --save once
 runs 0 '' "$pleat" train $model --optimizer adagrad --data clicks.tsv --steps 3 --resume once
 
+# A table of theirs is asked about by its own name.
+runs 0 '' "$pleat" explain $model emb_l.3.weight --cluster local:2 --optimizer adagrad
+check 'it stands in one with others' grep -q 'emb_l\.0-7\.weight' out
+
 # Others do not have them, or cannot.
 refuses 3 'none are as many as the 4 devices that share the batch: of a recommender write sizes=4x1000' \
     "$pleat" plan dlrm:sizes=3x50-20 --devices 4 --strategy table-wise
