@@ -92,6 +92,7 @@ typedef struct columns {
     int label, n_dense, n_ids;
     int dense[MOST_COLUMNS], id[MOST_COLUMNS];
     int dense_wanted, ids_wanted; /* of the model */
+    int64_t hots;                 /* ids of a row in a table, the most; a log has one */
     int input[MOST_COLUMNS];  /* by column of ids, the first of those of its input "cat_FIRST" */
     int tables[MOST_COLUMNS]; /* by the first column of an input: that stand in one and are
                                      looked up at once, in ids [batch, tables]; 0: ids [batch] */
@@ -165,6 +166,9 @@ static void count_inputs(const pl_graph *g, columns *c)
         if (first < 0) continue;
         const int n = (c->tables[first] = count_tables(g, v)) ? c->tables[first] : 1;
         for (int k = first; k < first + n && k < MOST_COLUMNS; k++) c->input[k] = first;
+        const int last = v->shape.rank - 1;
+        if (last > (c->tables[first] > 0) && v->shape.dim[last] > c->hots)
+            c->hots = v->shape.dim[last];
         if (first + n > c->ids_wanted) c->ids_wanted = first + n;
     }
 }
@@ -175,6 +179,10 @@ static bool check_columns(const reader *r, const columns *c, pl_err *err)
         return pl_err_set(err, PL_EINPUT,
                           "%s has %d columns of numbers, the model %d: write dense=%d", r->path,
                           c->n_dense, c->dense_wanted, c->n_dense);
+    if (c->hots)
+        return pl_err_set(err, PL_EINPUT,
+                          "%s: a log has one id of each table, the model takes %lld: write hots=1",
+                          r->path, (long long)c->hots);
     return c->n_ids == c->ids_wanted ||
            pl_err_set(
                err, PL_EINPUT,

@@ -107,6 +107,9 @@ static void test_stacked(void **state)
     assert_false(open_as("dlrm:dense=1,sizes=9-3x20-8,batch=1", text, false, a, &d, &err));
     assert_non_null(
         strstr(err.msg, "4 columns of ids, the model 5 tables: give it as many, by tables=4"));
+    assert_false(
+        open_as("dlrm:dense=1,sizes=9-2x20-8,hots=1-3-2,batch=1", text, false, a, &d, &err));
+    assert_non_null(strstr(err.msg, "one id of each table, the model takes 3: write hots=1"));
     pl_arena_free(a);
 }
 
