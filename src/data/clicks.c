@@ -98,6 +98,12 @@ typedef struct columns {
                                      looked up at once, in ids [batch, tables]; 0: ids [batch] */
 } columns;
 
+/* Columns of the input whose first one this is. */
+static int width_of(const columns *c, int first)
+{
+    return c->tables[first] ? c->tables[first] : 1;
+}
+
 static bool is_label(const char *name)
 {
     return !strcasecmp(name, "label") || !strcasecmp(name, "click");
@@ -164,7 +170,8 @@ static void count_inputs(const pl_graph *g, columns *c)
         if (!strcmp(v->name, "dense") && v->shape.rank == 2) c->dense_wanted = (int)v->shape.dim[1];
         const int first = column_of(v->name);
         if (first < 0) continue;
-        const int n = (c->tables[first] = count_tables(g, v)) ? c->tables[first] : 1;
+        c->tables[first] = count_tables(g, v);
+        const int n = width_of(c, first);
         for (int k = first; k < first + n && k < MOST_COLUMNS; k++) c->input[k] = first;
         const int last = v->shape.rank - 1;
         if (last > (c->tables[first] > 0) && v->shape.dim[last] > c->hots)
@@ -282,7 +289,7 @@ static bool take_memory(const reader *r, const columns *c, log_data *d, pl_err *
     for (int k = 0; k < c->n_ids; k++) {
         const int first = c->input[k];
         d->id[k] = ids + first * d->n + (k - first);
-        d->step[k] = c->tables[first] ? c->tables[first] : 1;
+        d->step[k] = width_of(c, first);
     }
     return true;
 }

@@ -44,22 +44,27 @@ bool pl_rows_are_few(const pl_value *grad)
     return n && count_ids(n) < rows_of(n);
 }
 
+/* Of a dimension of the table. */
+static char letter_of(const pl_node *lookup, int dimension)
+{
+    return lookup->sig->factor[pl_sig_out(lookup->sig, 0)->dim[dimension].factor[0]].letter;
+}
+
 /* The ids as one list, or one for each of many tables: "bts->t(bs)". */
 static pl_value *flatten(pl_builder *b, const pl_node *lookup)
 {
     const pl_operand *x = &lookup->sig->operand[0], *table = pl_sig_out(lookup->sig, 0);
-    const int by = table->rank > 2 ? table->dim[0].factor[0] : -1;
-    pl_text from = { .arena = b->graph->arena }, to = from;
+    const bool many = table->rank > 2;
+    pl_text rest = { .arena = b->graph->arena };
+    if (x->rank == 1) return lookup->in[0];
     for (int d = 0; d < x->rank; d++)
         for (int k = 0; k < x->dim[d].n; k++)
-            pl_text_add(x->dim[d].factor[k] == by ? &to : &from, "%c",
-                        lookup->sig->factor[x->dim[d].factor[k]].letter);
-    if (x->rank == 1) return lookup->in[0];
-    const char *rest = pl_text_get(&from), *spec = pl_builder_fmt(b, "{0}->");
-    spec = pl_builder_fmt(b, rest[1] ? "%s%s(%s)" : "%s%s%s", spec, by < 0 ? "" : pl_text_get(&to),
-                          rest);
-    spec = pl_spec(b, lookup, spec);
-    return PL_ADD(b, by < 0 ? &pl_op_reshape : &pl_op_transpose, spec, lookup->in[0]);
+            if (!many || x->dim[d].factor[k] != table->dim[0].factor[0])
+                pl_text_add(&rest, "%c", lookup->sig->factor[x->dim[d].factor[k]].letter);
+    const char *spec = pl_builder_fmt(b, rest.n > 1 ? "(%s)" : "%s", pl_text_get(&rest));
+    if (many) spec = pl_builder_fmt(b, "%c%s", letter_of(lookup, 0), spec);
+    spec = pl_spec(b, lookup, pl_builder_fmt(b, "{0}->%s", spec));
+    return PL_ADD(b, many ? &pl_op_transpose : &pl_op_reshape, spec, lookup->in[0]);
 }
 
 /* A letter that a node does not use. */
@@ -68,11 +73,6 @@ static char find_letter(const pl_node *n)
     char letter = 'a';
     while (letter < 'z' && pl_sig_find(n->sig, letter) >= 0) letter++;
     return letter;
-}
-
-static char letter_of(const pl_node *lookup, int dimension)
-{
-    return lookup->sig->factor[pl_sig_out(lookup->sig, 0)->dim[dimension].factor[0]].letter;
 }
 
 bool pl_rows_add(pl_builder *b, const pl_value *weight, const pl_value *grad, pl_row_grad *out)

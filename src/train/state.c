@@ -179,6 +179,11 @@ static bool is_split(const gathering *g, const pl_port *p)
     return !whole && pl_state_is_saved(p->value) && !p->value->rows;
 }
 
+static int64_t rows_of(const pl_value *v)
+{
+    return v->shape.rank ? v->shape.dim[0] : 1;
+}
+
 /* Positions [lo, lo + n) of a state's first dimension. */
 typedef struct piece {
     int state, program;
@@ -200,9 +205,8 @@ static pl_region cut_part(const gathering *g, const pl_port *port, const piece *
                           int64_t *skip)
 {
     pl_region part = pl_plan_region(g->plan, port->value, from);
-    const int64_t rows = port->value->shape.rank ? port->value->shape.dim[0] : 1;
     *skip = 0;
-    if (x->n == rows || !pl_region_count(&part)) return part;
+    if (x->n == rows_of(port->value) || !pl_region_count(&part)) return part;
     pl_digit *d = &part.digit[0];
     const int64_t each = pl_region_count(&part) / d->n, lo = d->lo > x->lo ? d->lo : x->lo,
                   end = d->lo + d->n < x->lo + x->n ? d->lo + d->n : x->lo + x->n;
@@ -274,11 +278,11 @@ static bool gather_piece(gathering *g, const piece *x, const pl_port *whole, boo
                           port->value->name);
     for (int r = 0, n = pl_mesh_ranks(m); r < n; r++) {
         int64_t skip;
+        if (g->rank && r != g->rank) continue; /* no message of its own */
         const pl_region part = cut_part(g, port, x, r, &skip);
         const int64_t count = pl_state_is_first(g->plan, port, r) ? pl_region_count(&part) : 0;
         const pl_slot own = slot_of(port, count ? skip : 0);
-        if (r && (count || all) && (g->rank == 0 || g->rank == r))
-            add_message(g, port, own, g->rank ? 0 : r, count);
+        if (r && (count || all)) add_message(g, port, own, g->rank ? 0 : r, count);
         if (count && g->rank == 0) PL_TRY(add_copy(g, whole, &part, r ? part_slot(g) : own, err));
     }
     return true;
@@ -292,7 +296,7 @@ static void add_whole(gathering *g, const piece *x)
     pl_region *region = PL_NEW(g->out, pl_region);
     *region = pl_region_of(&whole.where, &g->plan->mesh, &whole.shape, 0);
     whole.bytes = pl_value_bytes(p->value);
-    if (whole.shape.rank && x->n < whole.shape.dim[0]) {
+    if (x->n < rows_of(p->value)) {
         whole.bytes = whole.bytes / whole.shape.dim[0] * x->n;
         whole.shape.dim[0] = region->digit[0].n = x->n;
         region->digit[0].lo = x->lo;
@@ -362,8 +366,7 @@ static pieces list_pieces(const gathering *g, int64_t room)
     for (int i = 0; i < g->store->n; i++) {
         const pl_port *p = &g->store->state[i];
         if (!is_split(g, p)) continue;
-        const int64_t bytes = pl_value_bytes(p->value),
-                      rows = p->value->shape.rank ? p->value->shape.dim[0] : 1;
+        const int64_t bytes = pl_value_bytes(p->value), rows = rows_of(p->value);
         int64_t each = rows;
         if (bytes > room && has_rows(g, p)) each = room / (bytes / rows);
         if (!each) each = 1;
@@ -387,12 +390,12 @@ static void lay_out(const pieces *x, pl_gather *out, pl_arena *arena)
     for (int i = 0; i < x->n; i++) {
         const piece *p = &x->at[i];
         const pl_value *v = out->store->state[p->state].value;
-        const int64_t bytes = pl_value_bytes(v), rows = v->shape.rank ? v->shape.dim[0] : 1;
+        const int64_t bytes = pl_value_bytes(v);
         if (!p->lo) {
             at[p->state] = out->bytes;
             out->bytes += round_up(bytes);
         }
-        to[i] = at[p->state] + bytes / rows * p->lo;
+        to[i] = at[p->state] + bytes / rows_of(v) * p->lo;
     }
     out->at = at, out->to = to;
 }
