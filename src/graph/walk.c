@@ -63,6 +63,14 @@ int64_t pl_walk_count(const pl_walk *w)
     return n;
 }
 
+int64_t pl_walk_points(const pl_share *share, uint32_t mask)
+{
+    int64_t n = 1;
+    for (int f = 0; mask >> f; f++)
+        if (mask >> f & 1) n *= share->factor[f].n;
+    return n;
+}
+
 bool pl_walk_inside(const pl_walk *w, int o)
 {
     const pl_operand *p = &w->share->node->sig->operand[o];

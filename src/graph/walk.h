@@ -19,6 +19,7 @@ pl_walk pl_walk_new(const pl_share *share, uint32_t mask);
 bool pl_walk_next(pl_walk *w);              /* false after the last point (back at the start)     */
 void pl_walk_to(pl_walk *w, const pl_walk *outer); /* take the outer loops' point as the origin   */
 int64_t pl_walk_count(const pl_walk *w);    /* points in all                                      */
+int64_t pl_walk_points(const pl_share *share, uint32_t mask); /* the same of a walk to be         */
 
 /* Is the present point of every window inside operand o (not in the padding)? */
 bool pl_walk_inside(const pl_walk *w, int o);

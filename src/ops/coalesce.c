@@ -10,8 +10,7 @@
 
 static double flops(const pl_share *s)
 {
-    const pl_walk w = pl_walk_new(s, pl_walk_mask(s->node, 0) | pl_walk_mask(s->node, 2));
-    return (double)pl_walk_count(&w);
+    return (double)pl_walk_points(s, pl_walk_mask(s->node, 0) | pl_walk_mask(s->node, 2));
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])

@@ -179,8 +179,8 @@ static int64_t count_touched(const pl_share *s, int operand)
     if (!n->op->rows || !is_by_rows(n->op, n->n_in, operand)) return all;
     const int by = n->op->rows[0] - '0', rows = pl_sig_find(n->sig, n->op->lookup[0]);
     const uint32_t shared = pl_walk_mask(n, operand) & pl_walk_mask(n, by);
-    const pl_walk tables = pl_walk_new(s, shared); /* each with ids of its own */
-    const int64_t ids = pl_shape_count(&s->in[by]) / pl_walk_count(&tables);
+    const int64_t tables = pl_walk_points(s, shared), /* each with ids of its own */
+        ids = pl_shape_count(&s->in[by]) / tables;
     return ids < s->factor[rows].n ? all / s->factor[rows].n * ids : all;
 }
 

@@ -76,6 +76,15 @@ bool pl_kernels_is_looked_up(const pl_share *s, int ids, int table, int vectors,
     return true;
 }
 
+pl_looked_up pl_kernels_looked_up(const pl_share *s, int ids, int table, int vectors)
+{
+    pl_looked_up x;
+    pl_err err = { 0 };
+    if (!pl_kernels_is_looked_up(s, ids, table, vectors, &x, &err))
+        pl_bug(__FILE__, __LINE__, "%s", err.msg);
+    return x;
+}
+
 int64_t pl_kernels_row(pl_type type, const void *ids, int64_t i, pl_range rows)
 {
     const int64_t row = (int64_t)pl_type_get(type, ids, i) - rows.lo;

@@ -27,6 +27,9 @@ typedef struct pl_looked_up {
 PL_MUST_CHECK bool pl_kernels_is_looked_up(const pl_share *s, int ids, int table, int vectors,
                                            pl_looked_up *out, pl_err *why);
 
+/* The same of a share that was accepted. */
+pl_looked_up pl_kernels_looked_up(const pl_share *s, int ids, int table, int vectors);
+
 /* The place of the row that id i names among `rows`, a share's part of a table; -1: it is not
  * there. */
 int64_t pl_kernels_row(pl_type type, const void *ids, int64_t i, pl_range rows);

@@ -15,24 +15,25 @@ typedef struct lookup {
     pl_range rows;
 } lookup;
 
-static bool open_lookup(const pl_share *s, const void *const in[], lookup *l, pl_err *why)
+/* Which operands are what. */
+typedef struct roles {
+    int ids, table, vectors;
+} roles;
+
+static roles find_roles(const pl_node *n)
 {
-    const pl_node *n = s->node;
-    const bool is_grad = n->op == &pl_op_embedding_grad;
-    const int ids = is_grad ? 0 : 1;
-    *l = (lookup){ .type = n->in[ids]->type,
-                   .ids = in ? in[ids] : NULL,
-                   .n = pl_shape_count(&s->in[ids]),
-                   .rows = s->factor[pl_sig_find(n->sig, 'v')] };
-    return pl_kernels_is_looked_up(s, ids, is_grad ? 2 : 0, is_grad ? 1 : 2, &l->x, why);
+    return n->op == &pl_op_embedding_grad ? (roles){ 0, 2, 1 } : (roles){ 1, 0, 2 };
 }
 
 static lookup begin(const pl_share *s, const void *const in[])
 {
-    lookup l;
-    pl_err err = { 0 };
-    if (!open_lookup(s, in, &l, &err)) pl_bug(__FILE__, __LINE__, "%s", err.msg);
-    return l;
+    const pl_node *n = s->node;
+    const roles r = find_roles(n);
+    return (lookup){ .x = pl_kernels_looked_up(s, r.ids, r.table, r.vectors),
+                     .type = n->in[r.ids]->type,
+                     .ids = in[r.ids],
+                     .n = pl_shape_count(&s->in[r.ids]),
+                     .rows = s->factor[pl_sig_find(n->sig, 'v')] };
 }
 
 /* The element of the table at which the row of id i begins; -1: this share has it not. */
@@ -44,26 +45,26 @@ static inline int64_t find_row(const lookup *l, int64_t i)
 }
 
 /* Do only dimensions stand before the rows that the ids have too? */
-static bool rows_lead(const pl_sig *sig, int table, int ids)
+static bool rows_lead(const pl_sig *sig, roles r)
 {
     int order[PL_MAX_FACTORS], k = 0;
-    const int n = pl_kernels_order(&sig->operand[table], order);
-    while (k < n && pl_sig_has(&sig->operand[ids], sig, order[k])) k++;
+    const int n = pl_kernels_order(&sig->operand[r.table], order);
+    while (k < n && pl_sig_has(&sig->operand[r.ids], sig, order[k])) k++;
     return k < n && order[k] == pl_sig_find(sig, 'v');
 }
 
 bool pl_lookup_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
 {
     const pl_type type = s->node->out[0]->type;
-    const bool is_grad = s->node->op == &pl_op_embedding_grad;
-    lookup l;
+    const roles r = find_roles(s->node);
+    pl_looked_up x;
     (void)env;
-    if (!rows_lead(s->node->sig, is_grad ? 2 : 0, is_grad ? 0 : 1))
+    if (!rows_lead(s->node->sig, r))
         return pl_err_set(why, PL_EUNSUPPORTED,
                           "'v' is not the table's first dimension, but for those "
                           "of the ids");
-    PL_TRY(open_lookup(s, NULL, &l, why));
-    return type == PL_F32 || (s->node->op == &pl_op_embedding && l.x.bag == 1) ||
+    PL_TRY(pl_kernels_is_looked_up(s, r.ids, r.table, r.vectors, &x, why));
+    return type == PL_F32 || (s->node->op == &pl_op_embedding && x.bag == 1) ||
            pl_err_set(why, PL_EUNSUPPORTED, "rows of %s are added up, not of f32",
                       pl_type_name(type));
 }

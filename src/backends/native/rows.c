@@ -175,10 +175,8 @@ void pl_coalesce_run(const pl_share *s, const pl_kernel_env *env, void *state,
                      const void *const in[], void *const out[], void *scratch)
 {
     const pl_node *n = s->node;
-    const int64_t all = pl_shape_count(&s->in[0]), tables = count_lists(&s->in[1]);
-    pl_looked_up x;
-    pl_err err = { 0 };
-    if (!pl_kernels_is_looked_up(s, 0, 3, 2, &x, &err)) pl_bug(__FILE__, __LINE__, "%s", err.msg);
+    const pl_looked_up x = pl_kernels_looked_up(s, 0, 3, 2);
+    const int64_t all = pl_shape_count(&s->in[0]), tables = x.tables;
     (void)state;
 #pragma omp parallel for num_threads(env->n_threads) if (tables > 1 && all * x.h > PL_LOOPS_SERIAL)
     for (int64_t t = 0; t < tables; t++) {

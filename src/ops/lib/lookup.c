@@ -47,8 +47,7 @@ void pl_lookup_take(const pl_share *s, const void *const in[], void *const out[]
 double pl_lookup_take_flops(const pl_share *s)
 {
     const uint32_t summed = bag_of(s->node);
-    const pl_walk bag = pl_walk_new(s, summed);
-    return summed ? (double)(pl_shape_count(&s->out[0]) * pl_walk_count(&bag)) : 0;
+    return summed ? (double)(pl_shape_count(&s->out[0]) * pl_walk_points(s, summed)) : 0;
 }
 
 void pl_lookup_add(const pl_share *s, const void *const in[], void *const out[])
@@ -65,6 +64,5 @@ void pl_lookup_add(const pl_share *s, const void *const in[], void *const out[])
 
 double pl_lookup_add_flops(const pl_share *s)
 {
-    const pl_walk w = pl_walk_new(s, pl_walk_mask(s->node, 0) | pl_walk_mask(s->node, 1));
-    return (double)pl_walk_count(&w);
+    return (double)pl_walk_points(s, pl_walk_mask(s->node, 0) | pl_walk_mask(s->node, 1));
 }
