@@ -651,11 +651,12 @@ static const pl_node *find_same(const pl_graph *g, const pl_node *n)
     return x;
 }
 
+/* Or what is cast of one; the cast itself follows its state. */
 static bool reads_state(const pl_node *n)
 {
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i]->role == PL_STATE) return true;
-    return false;
+    bool reads = false;
+    for (int i = 0; i < n->n_in; i++) reads |= is_state(n->in[i]);
+    return reads && !(n->n_out && pl_graph_state(n->out[0]));
 }
 
 /* Nodes that read states do what they do in another plan. By what follows them alone a whole table
