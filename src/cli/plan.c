@@ -88,7 +88,6 @@ static bool is_runnable(const pl_cluster *c)
     return c->n_classes == 1 && (!strcmp(name, "local") || !strcmp(name, "cpu"));
 }
 
-/* A command that runs as it is printed. */
 static void add_numbers(pl_text *t, const pl_plan_numbers *x)
 {
     const char *decay = pl_arena_fmt(t->arena, "%g", PL_OPTIM_DECAY);
@@ -98,6 +97,7 @@ static void add_numbers(pl_text *t, const pl_plan_numbers *x)
     if (x->decayed) add_words(t, 2, (const char *[]){ "--decay", decay });
 }
 
+/* A command that runs as it is printed. */
 static const char *next_command(const plan_args *a, const pl_job *j, pl_arena *arena)
 {
     const char *devices = pl_arena_fmt(arena, "%d", j->request.cluster->n_devices);

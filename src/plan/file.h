@@ -26,7 +26,6 @@ typedef struct pl_plan_cache {
 /* As "caches" of a JSON object; none: nothing. */
 void pl_plan_caches_write(int n, const pl_plan_cache caches[], pl_json_out *out);
 
-/* What a plan file says beside the plan itself; texts in UTF-8. NULL is written as "". */
 /* What decides, of an optimizer's numbers, which nodes a step has: where they are not as usual. */
 typedef struct pl_plan_numbers {
     bool unclipped;          /* gradients are not clipped: --clip 0                 */
@@ -34,6 +33,7 @@ typedef struct pl_plan_numbers {
     bool decayed, undecayed; /* weights decay, or do not: --decay above 0, --decay 0 */
 } pl_plan_numbers;
 
+/* What a plan file says beside the plan itself; texts in UTF-8. NULL is written as "". */
 typedef struct pl_plan_about {
     const char *model;     /* spec: "gpt2:layers=4,batch=8"                                      */
     const char *optimizer; /* "adamw"                                                            */
