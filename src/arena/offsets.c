@@ -33,10 +33,16 @@ static void keep_lower(state *s, int64_t height)
     s->height = height;
 }
 
+/* The height that is low enough. */
+static int64_t find_enough(const state *s, const pl_offsets_options *o)
+{
+    const int64_t low = s->bound + (int64_t)(o->slack * (double)s->bound);
+    return o->any && s->capacity > low ? s->capacity : low;
+}
+
 static bool is_enough(const state *s, const pl_offsets_options *o)
 {
-    if (s->height < 0) return false;
-    return s->height == s->bound || (o->any && s->height <= s->capacity);
+    return s->height >= 0 && s->height <= find_enough(s, o);
 }
 
 static unsigned find_keys(const state *s, const pl_offsets_options *options)
@@ -57,12 +63,11 @@ static void try_keys(state *s, const pl_offsets_options *o, unsigned keys)
 /* No layout is lower than what is live. */
 static void try_squeaky(state *s, const pl_offsets_options *options)
 {
-    const bool aims = options->any && s->capacity > s->bound;
     const int64_t pairs = (int64_t)s->boxes->n * s->boxes->n;
     if (options->off & PL_OFFSETS_SQUEAKY || !pairs || (options->any && s->capacity < s->bound))
         return;
     int64_t rounds = options->pairs / pairs < ROUNDS ? options->pairs / pairs : ROUNDS;
-    keep_lower(s, pl_squeaky_place(s->boxes, aims ? s->capacity : s->bound, rounds, s->now));
+    keep_lower(s, pl_squeaky_place(s->boxes, find_enough(s, options), rounds, s->now));
 }
 
 static int64_t find_effort(const state *s, const pl_offsets_options *o)
@@ -213,11 +218,11 @@ bool pl_offsets_solve(int n, const pl_buf buf[], int64_t align, int64_t capacity
     return ok;
 }
 
-bool pl_offsets_place(int n, const pl_buf buf[], int64_t align, int64_t capacity, pl_arena *out,
-                      pl_offsets *layout, pl_err *err)
+bool pl_offsets_place(int n, const pl_buf buf[], int64_t align, int64_t capacity, double slack,
+                      pl_arena *out, pl_offsets *layout, pl_err *err)
 {
     const int64_t pairs = n > MANY ? 0 : QUICK * (int64_t)n * n;
-    const pl_offsets_options quick = { .pairs = pairs, .keys = 1u << PL_KEY_BEST };
+    const pl_offsets_options quick = { .pairs = pairs, .keys = 1u << PL_KEY_BEST, .slack = slack };
     const pl_offsets_options wide = { .any = true };
     if (pl_offsets_solve(n, buf, align, capacity, &quick, out, layout, err)) return true;
     *err = (pl_err){ 0 };

@@ -64,6 +64,7 @@ typedef struct pl_offsets_options {
     unsigned keys;  /* greedy keys used, bits 1 << PL_KEY_... of arena/keys.h; 0:
                        PL_KEYS_DEFAULT, or PL_KEY_BEST alone for over 20,000 */
     bool any;       /* stop at the first layout within the capacity                */
+    double slack;   /* stop at one that is above the bound by no more than this share */
 } pl_offsets_options;
 
 /* Place n buffers so that no two that are live together overlap. Best fit: large buffers first,
@@ -75,12 +76,13 @@ typedef struct pl_offsets_options {
  *   buf       [n] in any order; not kept after the call
  *   align     bytes, a power of two; sizes are rounded up to it
  *   capacity  bytes of device memory
+ *   slack     so much above what is live, as a share of it, is low enough; 0: none
  *   out       owns layout->offset
  *
  * Fails with PL_EINFEASIBLE; the message gives the step where most memory is live, the bytes live
  * there, the height found and the capacity. */
 PL_MUST_CHECK bool pl_offsets_place(int n, const pl_buf buf[], int64_t align, int64_t capacity,
-                                    pl_arena *out, pl_offsets *layout, pl_err *err);
+                                    double slack, pl_arena *out, pl_offsets *layout, pl_err *err);
 
 /* The lowest layout that the effort finds: the first greedy key, placing again, other keys, then an
  * exact search at capacity = bound, upwards while it proves that nothing fits, between bound and

@@ -86,7 +86,8 @@ static const struct {
 enum { BRIEF = 20000, MOST_STRETCHES = 16 };
 enum { TRIAL_ROOM = 3 }; /* candidates of a trial, the best so far and those at hand */
 static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly */
-static const double MOST_LEFT = 0.8;          /* of all blocks: with more it saves nothing     */
+static const double ROOMY = 0.005;   /* may be a layout whose order is not searched for long     */
+static const double MOST_LEFT = 0.8; /* of all blocks: with more it saves nothing     */
 
 /* What can be left out of blocks [from, to); false: they are few. */
 static bool cut_stretch(int from, int to, int length, pl_cut *cut)
@@ -155,7 +156,7 @@ static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_er
     pl_program *program;
     pl_lower_options o = x->lower;
     k->brief = x->brief && !o.moves;
-    if (k->brief) o.moves = BRIEF;
+    if (k->brief) o.moves = BRIEF, o.slack = ROOMY;
     k->store = pl_store_new(plan, 0, x->out);
     PL_TRY(pl_program_lower(plan, 0, k->store, &o, x->out, &program, err));
     k->program = program;

@@ -57,12 +57,16 @@ static pl_copy block_copy(const transfer *t, int i, bool pack)
     return c;
 }
 
-/* Those of all blocks of a group. */
-typedef struct copies {
-    int n;       /* members                                                      */
-    bool linear; /* each is as far from the one before it: only two are in `at`  */
-    pl_copy *at;
-} copies;
+/* Blocks that follow each other, each of the same form and as far from the one before it. */
+typedef struct line {
+    int n;
+    pl_copy two[2]; /* the first and, of more than one, the second */
+} line;
+
+typedef struct lines {
+    int n, cap;
+    line *at;
+} lines;
 
 static bool same_loops(const pl_copy *a, const pl_copy *b)
 {
@@ -83,85 +87,124 @@ static bool is_in_line(const pl_copy two[2], int i, const pl_copy *x)
 /* Are the blocks of even parts equally far apart? Where a block begins is a sum over the digits of
  * its number, in a radix whose weights are products of divisors of the axes' sizes: so it is enough
  * to look at these numbers, however many devices there are. */
-static bool find_line(const transfer *t, bool pack, copies *c)
+static bool find_line(const transfer *t, bool pack, line *c)
 {
     const pl_mesh *m = &t->l->plan->mesh;
     if (!t->even || t->n < 2) return false;
-    *c = (copies){ t->n, true, PL_NEW_N(t->l->tmp, pl_copy, 2) };
-    for (int i = 0; i < 2; i++) c->at[i] = block_copy(t, i, pack);
-    if (!same_loops(&c->at[0], &c->at[1]) || c->at[0].n == PL_COPY_LOOPS) return false;
+    c->n = t->n;
+    for (int i = 0; i < 2; i++) c->two[i] = block_copy(t, i, pack);
+    if (!same_loops(&c->two[0], &c->two[1]) || c->two[0].n == PL_COPY_LOOPS) return false;
     for (int a = m->n - 1, weight = 1; a >= 0; a--) {
         if (!(t->move->axes >> a & 1)) continue;
         for (int d = 1; d < m->axis[a].size; d++) {
             if (m->axis[a].size % d) continue;
             const pl_copy x = block_copy(t, d * weight, pack);
-            if (!is_in_line(c->at, d * weight, &x)) return false;
+            if (!is_in_line(c->two, d * weight, &x)) return false;
         }
         weight *= m->axis[a].size;
     }
     return true;
 }
 
-static copies make_copies(const transfer *t, bool pack)
+enum { APART = -1, EMPTY = -2 };
+
+/* The one digit in which a part begins where the one before it ends, all else the same. APART: they
+ * are not beside each other in this way; EMPTY: both have nothing. */
+static int find_beside(const pl_region *before, const pl_region *x)
 {
-    copies c;
-    if (find_line(t, pack, &c)) return c;
-    c = (copies){ t->n, false, PL_NEW_N(t->l->tmp, pl_copy, t->n) };
-    for (int i = 0; i < t->n; i++) c.at[i] = block_copy(t, i, pack);
-    return c;
+    int digit = APART;
+    if (!pl_region_count(x)) return pl_region_count(before) ? APART : EMPTY;
+    for (int k = 0; k < x->n; k++) {
+        const pl_digit *a = &before->digit[k], *b = &x->digit[k];
+        if (a->n != b->n) return APART;
+        if (a->lo == b->lo) continue;
+        if (digit >= 0 || b->lo != a->lo + a->n) return APART;
+        digit = k;
+    }
+    return digit;
 }
 
-/* So many blocks of one form, at even distances, as one more loop. */
-static pl_copy join_line(const pl_copy two[2], int n)
+static void add_block(lines *all, const pl_copy *x, pl_arena *tmp)
 {
-    pl_copy x = two[0];
-    if (n < 2) return x;
+    line *last = all->n ? &all->at[all->n - 1] : NULL;
+    if (last && last->two[0].n < PL_COPY_LOOPS &&
+        is_in_line((pl_copy[]){ last->two[0], last->n > 1 ? last->two[1] : *x }, last->n, x)) {
+        if (last->n++ == 1) last->two[1] = *x;
+        return;
+    }
+    PL_PUSH(tmp, all, ((line){ 1, { *x } }));
+}
+
+/* Block by block. A message that gathers or scatters has whole parts in my own one: there those
+ * that are beside each other are a line as far as they go. */
+static lines find_lines(const transfer *t, bool pack)
+{
+    const bool whole = t->move->kind == PL_ALL_GATHER || t->move->kind == PL_REDUCE_SCATTER;
+    pl_region at[2]; /* the parts of this member and of the one before it */
+    int digit = APART;
+    lines all = { 0 };
+    for (int i = 0; i < t->n; i++) {
+        if (whole) at[i % 2] = region_of(t, pack ? &t->move->to : &t->move->from, i);
+        const int beside = whole && i ? find_beside(&at[(i + 1) % 2], &at[i % 2]) : APART;
+        if (beside == EMPTY || (beside >= 0 && beside == digit && all.at[all.n - 1].n > 1)) {
+            all.at[all.n - 1].n++;
+            continue;
+        }
+        const pl_copy x = block_copy(t, i, pack);
+        add_block(&all, &x, t->l->tmp);
+        digit = beside;
+    }
+    return all;
+}
+
+static lines make_lines(const transfer *t, bool pack)
+{
+    line one;
+    lines all = { 0 };
+    if (!find_line(t, pack, &one)) return find_lines(t, pack);
+    PL_PUSH(t->l->tmp, &all, one);
+    return all;
+}
+
+/* Its blocks as one more loop. */
+static pl_copy join_line(const line *c)
+{
+    pl_copy x = c->two[0];
+    if (c->n < 2) return x;
     memmove(x.count + 1, x.count, sizeof x.count - sizeof *x.count);
     memmove(x.from + 1, x.from, sizeof x.from - sizeof *x.from);
     memmove(x.to + 1, x.to, sizeof x.to - sizeof *x.to);
-    x.count[0] = n;
-    x.from[0] = two[1].from_at - two[0].from_at;
-    x.to[0] = two[1].to_at - two[0].to_at;
+    x.count[0] = c->n;
+    x.from[0] = c->two[1].from_at - c->two[0].from_at;
+    x.to[0] = c->two[1].to_at - c->two[0].to_at;
     x.n++;
     return x;
 }
 
-/* How many blocks from i on are one line. */
-static int count_line(const copies *c, int i)
-{
-    int n = 1;
-    if (c->at[i].n == PL_COPY_LOOPS) return 1;
-    while (i + n < c->n && is_in_line(&c->at[i], n, &c->at[i + n])) n++;
-    return n;
-}
+typedef struct copies {
+    int n;
+    pl_copy *at;
+} copies;
 
 /* Blocks in few copies: full ones are a line, then comes what is left, and then nothing. */
-static copies join_copies(copies c, pl_arena *out)
+static copies join_lines(lines all, pl_arena *out)
 {
-    copies y = { 0, false, NULL };
-    if (c.linear) {
-        y = (copies){ 1, false, PL_NEW(out, pl_copy) };
-        y.at[0] = join_line(c.at, c.n);
-        return y;
-    }
-    for (int i = 0; i < c.n; i += count_line(&c, i)) y.n += c.at[i].bytes > 0;
-    y.at = PL_NEW_N(out, pl_copy, y.n + 1);
-    y.n = 0;
-    for (int i = 0, n; i < c.n; i += n) {
-        n = count_line(&c, i);
-        if (c.at[i].bytes) y.at[y.n++] = join_line(&c.at[i], n);
-    }
-    if (!y.n) y.at[y.n++] = c.at[0]; /* a step all the same, which copies nothing */
+    copies y = { 0, PL_NEW_N(out, pl_copy, all.n) };
+    for (int i = 0; i < all.n; i++)
+        if (all.at[i].two[0].bytes) y.at[y.n++] = join_line(&all.at[i]);
+    if (!y.n) y.at[y.n++] = all.at[0].two[0]; /* a step all the same, which copies nothing */
     return y;
 }
 
 /* Do the blocks lie in the part one after another, each dense? Then there is nothing to copy. */
-static bool in_place(const transfer *t, copies c)
+static bool in_place(const transfer *t, lines all)
 {
-    for (int i = 0; i < (c.linear ? 2 : c.n); i++)
-        if (c.at[i].n || c.at[i].from_at != c.at[i].to_at ||
-            c.at[i].bytes != t->move->block * t->size)
-            return false;
+    for (int i = 0; i < all.n && t->even; i++)
+        for (int k = 0; k < 2 && k < all.at[i].n; k++) {
+            const pl_copy *x = &all.at[i].two[k];
+            if (x->n || x->from_at != x->to_at || x->bytes != t->move->block * t->size)
+                return false;
+        }
     return t->even;
 }
 
@@ -208,10 +251,10 @@ static const struct blocks *find_blocks(const transfer *t, bool pack)
 {
     struct blocks *b = &find_known(t)->side[pack];
     if (b->known) return b;
-    const copies c = make_copies(t, pack);
+    const lines all = make_lines(t, pack);
     b->known = true;
-    b->dense = in_place(t, c);
-    if (!b->dense) b->joined = join_copies(c, t->l->out);
+    b->dense = in_place(t, all);
+    if (!b->dense) b->joined = join_lines(all, t->l->out);
     return b;
 }
 

@@ -332,7 +332,7 @@ static bool lay_out(places *s, bool host, pl_program *p, pl_err *err)
         for (int b = 0; b < n; b++) buf[b].birth = 0, buf[b].death = s->n_order + 1;
     int64_t limit = l->options.work_limit && !host ? l->options.work_limit : INT64_MAX / 4;
     pl_offsets *layout = &s->layout[host];
-    PL_TRY(pl_offsets_place(n, buf, PL_WORK_ALIGN, limit, l->tmp, layout, err));
+    PL_TRY(pl_offsets_place(n, buf, PL_WORK_ALIGN, limit, l->options.slack, l->tmp, layout, err));
     return pl_offsets_check(n, buf, PL_WORK_ALIGN, limit, layout, err);
 }
 

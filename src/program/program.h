@@ -235,6 +235,7 @@ typedef struct pl_lower_options {
     pl_step_order order;
     int64_t moves;              /* of the search for an order (pl_schedule_options.effort); default
                                    1,000,000: a tenth of a second                              */
+    double slack;               /* of the work block (pl_offsets_place)                        */
     bool lives;                 /* keep pl_program.life                                        */
     bool apart;                 /* element-wise steps write over none of their inputs: each result
                                    is a tensor of its own, as published studies of orders count */

@@ -120,22 +120,32 @@ static bool begin_alike(const pl_placement *part, const pl_placement *others, co
     return false;
 }
 
-/* Are the blocks, in the order of the group, a member's part as it lies in memory? Of large groups
- * no answer is sought. */
+/* Is what a rank has of `mine` one run of elements that begins at `at`? */
+static bool is_run(const pl_region *mine, const pl_region *other, int64_t at, int64_t block)
+{
+    pl_region both;
+    pl_copy c;
+    return pl_region_meet(mine, other, &both) && pl_region_copy(mine, &both, 1, &c) && !c.n &&
+           c.bytes == block && c.from_at == at;
+}
+
+/* Are the blocks, in the order of the group, a member's part as it lies in memory? Where parts are
+ * even, each axis moves a block by its own distance: one step and the last one along each say it.
+ */
 static bool in_order(const pl_placement *part, const pl_placement *others, unsigned axes,
                      int64_t block, const pl_mesh *m, const pl_shape *s)
 {
-    int n = pl_move_members(m, axes);
     if (begin_alike(part, others, m, s)) return false;
-    pl_region mine = pl_region_of(part, m, s, 0);
-    if (n * block != pl_region_count(&mine)) return false;
-    for (int i = n - 1; i > 0; i--) {
-        pl_region x = pl_region_of(others, m, s, pl_move_member(m, 0, axes, i));
-        pl_region both;
-        pl_copy c;
-        if (!pl_region_meet(&mine, &x, &both) || !pl_region_copy(&mine, &both, 1, &c)) return false;
-        if (c.n || c.bytes != block || c.from_at != i * block) return false;
-        if (i > 2 && __builtin_popcount(axes) == 1) i = 2; /* then those between do so as well */
+    const pl_region mine = pl_region_of(part, m, s, 0);
+    if (pl_move_members(m, axes) * block != pl_region_count(&mine)) return false;
+    for (int a = m->n - 1, step = 1; a >= 0; a--) {
+        if (!(axes >> a & 1)) continue;
+        const int last = (m->axis[a].size - 1) * step;
+        for (int i = last; i > 0; i = i > step ? step : 0) {
+            const pl_region x = pl_region_of(others, m, s, pl_move_member(m, 0, axes, i));
+            if (!is_run(&mine, &x, i * block, block)) return false;
+        }
+        step += last;
     }
     return true;
 }

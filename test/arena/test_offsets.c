@@ -53,7 +53,7 @@ static void test_answers(void **state)
         pl_offsets l;
         pl_err err = { 0 };
         if (!pl_offsets_place(answers[i].n, answers[i].buf, answers[i].align, answers[i].capacity,
-                              a, &l, &err))
+                              0, a, &l, &err))
             fail_msg("%s: %s", answers[i].name, err.msg);
         if (l.height != answers[i].height || l.bound != answers[i].bound)
             fail_msg("%s: height %lld, bound %lld", answers[i].name, (long long)l.height,
@@ -93,7 +93,7 @@ static void test_infeasible(void **state)
         pl_offsets l = { -1, -1, NULL };
         pl_err err = { 0 };
         assert_false(pl_offsets_place(cases[i].n, cases[i].buf, cases[i].align, cases[i].capacity,
-                                      a, &l, &err));
+                                      0, a, &l, &err));
         assert_int_equal(err.code, PL_EINFEASIBLE);
         assert_int_equal(l.height, -1); /* untouched */
         for (int k = 0; k < 5; k++)
@@ -117,7 +117,7 @@ static void test_greedy_misses(void **state)
     assert_true(pl_offsets_solve(4, buf, 1, 9, &one, a, &l, &err));
     assert_int_equal(l.height, 9);
     assert_int_equal(l.bound, 8);
-    assert_true(pl_offsets_place(4, buf, 1, 9, a, &l, &err)); /* places again what stuck out */
+    assert_true(pl_offsets_place(4, buf, 1, 9, 0, a, &l, &err)); /* places again what stuck out */
     assert_int_equal(l.height, 8);
     assert_false(pl_offsets_solve(4, buf, 1, 8, &one, a, &l, &err));
     assert_string_equal(err.msg,
@@ -163,16 +163,17 @@ static void test_random(void **state)
         instance p = make_random(a, seed);
         pl_offsets l, again;
         pl_err err = { 0 };
-        if (!pl_offsets_place(p.n, p.buf, p.align, INT64_MAX, a, &l, &err) ||
+        if (!pl_offsets_place(p.n, p.buf, p.align, INT64_MAX, 0, a, &l, &err) ||
             !pl_offsets_check(p.n, p.buf, p.align, l.height, &l, &err))
             fail_msg("seed %llu: %s", (unsigned long long)seed, err.msg);
         if (l.height < l.bound || l.height % p.align)
             fail_msg("seed %llu: height %lld, bound %lld", (unsigned long long)seed,
                      (long long)l.height, (long long)l.bound);
-        assert_true(pl_offsets_place(p.n, p.buf, p.align, l.height, a, &again, &err));
+        assert_true(pl_offsets_place(p.n, p.buf, p.align, l.height, 0, a, &again, &err));
         assert_memory_equal(l.offset, again.offset, (size_t)p.n * sizeof *l.offset);
         /* Lower only by another key, and never below the bound. */
-        if (l.height > 0 && pl_offsets_place(p.n, p.buf, p.align, l.height - 1, a, &again, &err) &&
+        if (l.height > 0 &&
+            pl_offsets_place(p.n, p.buf, p.align, l.height - 1, 0, a, &again, &err) &&
             (again.bound != l.bound ||
              !pl_offsets_check(p.n, p.buf, p.align, l.height - 1, &again, &err)))
             fail_msg("seed %llu: below its own height: %s", (unsigned long long)seed, err.msg);
@@ -212,7 +213,7 @@ static void test_corruption(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_offsets l;
         pl_err err = { 0 };
-        assert_true(pl_offsets_place(4, buf, 64, 192, a, &l, &err));
+        assert_true(pl_offsets_place(4, buf, 64, 192, 0, a, &l, &err));
         l.offset[cases[i].index] = cases[i].offset;
         l.height = cases[i].height;
         l.bound = cases[i].bound;
@@ -234,7 +235,7 @@ static void test_random_corruption(void **state)
         instance p = make_random(a, seed);
         pl_offsets l;
         pl_err err = { 0 };
-        assert_true(pl_offsets_place(p.n, p.buf, p.align, INT64_MAX, a, &l, &err));
+        assert_true(pl_offsets_place(p.n, p.buf, p.align, INT64_MAX, 0, a, &l, &err));
         pl_rng r = pl_rng_at(seed, pl_rng_name("spoil"));
         for (uint64_t k = 0; k < 20 && p.n > 1; k++) {
             int i = (int)pl_rng_below(r, 2 * k, (uint64_t)p.n);
@@ -270,7 +271,7 @@ static void test_many(void **state)
     }
     pl_offsets l;
     pl_err err = { 0 };
-    assert_true(pl_offsets_place(N, buf, 256, INT64_MAX, a, &l, &err));
+    assert_true(pl_offsets_place(N, buf, 256, INT64_MAX, 0, a, &l, &err));
     assert_true(l.height >= l.bound);
     print_message("%d buffers: height / bound %.4f\n", N, (double)l.height / (double)l.bound);
     pl_arena_free(a);
@@ -300,7 +301,7 @@ static void test_very_many(void **state)
         pl_offsets l;
         pl_err err = { 0 };
         double start = pl_clock_now();
-        assert_true(pl_offsets_place(VERY_MANY, buf, 64, INT64_MAX, a, &l, &err));
+        assert_true(pl_offsets_place(VERY_MANY, buf, 64, INT64_MAX, 0, a, &l, &err));
         assert_true(pl_offsets_check(VERY_MANY, buf, 64, INT64_MAX, &l, &err));
         print_message("%d random buffers: height / bound %.4f, %.2f s\n", VERY_MANY,
                       (double)l.height / (double)l.bound, pl_clock_now() - start);
