@@ -140,9 +140,10 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* What is known is to do: the time is over, or it is as fast as was asked for. */
 static bool is_late(const prices *x)
 {
-    return x->best.value && pl_solve_is_late(&x->options);
+    return x->best.value && (x->best.time < x->options.target || pl_solve_is_late(&x->options));
 }
 
 static bool is_near(const prices *x, double gap)
@@ -468,6 +469,7 @@ static bool search_open(prices *x, pl_err *err)
     bool news;
     if (x->few) PL_TRY(search_price(x, 1, err));
     if (!x->few && !alone) PL_TRY(look_once(x, 1, 0, ROUGH[1], &news, err));
+    if (is_late(x)) return true;
     if (!x->few && (alone || is_hidden(x))) PL_TRY(look_once(x, 1, 0, 0, &news, err));
     return alone || is_closed(x) || (x->few && is_near(x, ENOUGH_FEW)) || search_places(x, err);
 }

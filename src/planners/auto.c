@@ -119,7 +119,7 @@ double pl_auto_seconds(const pl_auto *x)
 
 static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena *out, pl_err *err)
 {
-    const pl_search_options o = { .until = x->until, .gap = x->gap };
+    const pl_search_options o = { .until = x->until, .gap = x->gap, .target = x->target };
     pl_answer a;
     m->fits = x->method ? pl_planner_run(x->method, m->problem, cap, out, &a, err)
                         : pl_problem_below(m->problem, cap, x->tied, &o, &m->opened, out, &a, err);
@@ -141,6 +141,7 @@ bool pl_auto_again(pl_auto *x, double memory, pl_arena *out, pl_err *err)
         if (!search_mesh(x, &x->mesh[i], memory, out, &why)) continue;
         x->bound = fmin(x->bound, x->mesh[i].bound);
         if (best < 0 || x->mesh[i].seconds < x->mesh[best].seconds) best = i;
+        if (x->mesh[best].seconds < x->target) break;
     }
     x->search_seconds += pl_clock_now() - start;
     if (best < 0) {

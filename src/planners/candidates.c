@@ -312,10 +312,11 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
     return true;
 }
 
-bool pl_candidates_any_memory(const choosing *x, double gap, pl_auto *any, pl_err *err)
+bool pl_candidates_any_memory(const choosing *x, double gap, double target, pl_auto *any,
+                              pl_err *err)
 {
     *any = *x->plain;
-    any->gap = gap;
+    any->gap = gap, any->target = target;
     any->mesh = PL_NEW_N(x->out, pl_auto_mesh, any->n);
     memcpy(any->mesh, x->plain->mesh, (size_t)any->n * sizeof *any->mesh);
     return pl_auto_again(any, INFINITY, x->out, err);

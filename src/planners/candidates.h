@@ -167,10 +167,11 @@ double pl_recompute_outline(const choosing *x, const pl_candidate *none, const p
  * that it may do without. */
 PL_MUST_CHECK bool pl_candidates_spare(choosing *x, pl_err *err);
 
-/* What the search finds where memory does not bind, within `gap` of its bound (0: the usual); it
+/* What the search finds where memory does not bind, within `gap` of its bound (0: the usual), or
+ * faster than `target` seconds, with no more of a bound (0: whatever it takes); it
  * goes on with *any, and what it found before stays. */
-PL_MUST_CHECK bool pl_candidates_any_memory(const choosing *x, double gap, pl_auto *any,
-                                            pl_err *err);
+PL_MUST_CHECK bool pl_candidates_any_memory(const choosing *x, double gap, double target,
+                                            pl_auto *any, pl_err *err);
 
 /* -- eviction (evict.c) ------------------------------------------------------------------------ */
 

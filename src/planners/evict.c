@@ -133,7 +133,7 @@ static bool make_base(choosing *x, pl_candidate *base, pl_err *err)
     if (found) {
         *base = *found;
     } else {
-        PL_TRY(pl_candidates_any_memory(x, 0, &any, err));
+        PL_TRY(pl_candidates_any_memory(x, 0, 0, &any, err));
         const pl_auto_mesh *m = &any.mesh[any.best];
         *base = (pl_candidate){ .name = pl_mesh_text(&m->mesh, x->out), .problem = m->problem };
         base->plan =

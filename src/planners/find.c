@@ -219,7 +219,7 @@ static bool check_beat(const choosing *x, pl_err *err)
     const double beat = x->r->beat;
     pl_auto any;
     if (!(beat > 0)) return true;
-    PL_TRY(pl_candidates_any_memory(x, BEAT_GAP, &any, err));
+    PL_TRY(pl_candidates_any_memory(x, BEAT_GAP, beat * x->shares, &any, err));
     x->b->beaten = any.bound / x->shares >= beat;
     return !x->b->beaten || pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than %.4g s a step",
                                        any.bound / x->shares);
@@ -234,7 +234,7 @@ static bool loosen_bound(choosing *x, pl_err *err)
     pl_auto any;
     const bool other = f->again_seconds > 0 && !(x->bounded && pl_recompute_is_named(k));
     if ((!f->memory.host && !other) || x->plain->cap == INFINITY) return true;
-    PL_TRY(pl_candidates_any_memory(x, 0, &any, err));
+    PL_TRY(pl_candidates_any_memory(x, 0, 0, &any, err));
     x->b->search->bound = fmin(x->b->search->bound, any.bound);
     return true;
 }
