@@ -30,7 +30,7 @@ typedef struct view {
 static pl_compare_side side_of(const view *v, const char *name, const pl_candidate *k)
 {
     pl_summary *s = PL_NEW(v->arena, pl_summary);
-    pl_summary_fold_make(k->program, k->forecast.times, v->arena, s);
+    pl_summary_fold_make(k->program, &k->forecast, v->arena, s);
     return (pl_compare_side){ name, k->program, &k->forecast, s };
 }
 

@@ -37,7 +37,8 @@ static void keep_lower(state *s, int64_t height)
 static int64_t find_enough(const state *s, const pl_offsets_options *o)
 {
     const int64_t low = s->bound + (int64_t)(o->slack * (double)s->bound);
-    return o->any && s->capacity > low ? s->capacity : low;
+    const bool lower = s->bound < s->capacity && s->capacity < low;
+    return lower || (o->any && s->capacity > low) ? s->capacity : low;
 }
 
 static bool is_enough(const state *s, const pl_offsets_options *o)

@@ -76,7 +76,8 @@ typedef struct pl_offsets_options {
  *   buf       [n] in any order; not kept after the call
  *   align     bytes, a power of two; sizes are rounded up to it
  *   capacity  bytes of device memory
- *   slack     so much above what is live, as a share of it, is low enough; 0: none
+ *   slack     so much above what is live, as a share of it, is low enough, if within the capacity;
+ *             0: none
  *   out       owns layout->offset
  *
  * Fails with PL_EINFEASIBLE; the message gives the step where most memory is live, the bytes live

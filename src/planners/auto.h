@@ -48,7 +48,7 @@ typedef struct pl_auto {
     const pl_watch *watch;
     double gap;             /* of a search on a mesh (pl_search_options); 0: the usual           */
     double until;           /* by the clock, when the best so far will do; 0: none              */
-    double target;          /* seconds: a plan that takes less will do, whatever the bound; 0: none */
+    double target;          /* seconds: a plan that takes less will do, any bound; 0: none       */
     double cap;             /* bytes of a device that the last search kept to; INFINITY: none    */
     double fold_seconds, tables_seconds, search_seconds; /* what each took, of all meshes        */
 } pl_auto;

@@ -142,6 +142,27 @@ static bool needs_whole(const choosing *x, const pl_candidate *k)
            (k->forecast.times && (x->r->whole || is_nearly_full(x, k)));
 }
 
+/* Is that all there is to see of the whole of one that is only told of? */
+static bool is_sure_but_for_room(const choosing *x, const pl_candidate *k)
+{
+    return x->r->told && !x->r->whole && k->fits && !k->brief && k->forecast.times &&
+           x->stages == 1;
+}
+
+/* Does the whole program fit? Its layout ends as soon as it does. */
+static bool has_room(const choosing *x, const pl_candidate *k)
+{
+    pl_arena *tmp = pl_arena_new("whole program");
+    pl_lower_options o = x->lower;
+    pl_program *p;
+    pl_err why = { 0 };
+    o.work_limit = (int64_t)fmin(pl_candidate_limit(x->b, k), 1e18) - k->store->bytes;
+    o.slack = 1;
+    const bool fits = o.work_limit > 0 && pl_program_lower(k->plan, 0, k->store, &o, tmp, &p, &why);
+    pl_arena_free(tmp);
+    return fits;
+}
+
 /* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does
  * not fit, the next one, as long as there is one that does. */
 static bool take_best(choosing *x, pl_err *err)
@@ -153,6 +174,7 @@ static bool take_best(choosing *x, pl_err *err)
         fitted = b->take->fits;
         PL_TRY(pl_candidate_whole(x, b->take, err));
         if (!needs_whole(x, b->take)) break;
+        if (is_sure_but_for_room(x, b->take) && has_room(x, b->take)) break;
         PL_TRY(pl_candidate_forecast(x, b->take, err));
         if (b->take->fits) break;
     }

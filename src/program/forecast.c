@@ -320,7 +320,7 @@ bool pl_forecast_fold(const pl_program *p, const pl_short *s, const pl_speed *sp
     const double *seconds = find_seconds(p, speed, tmp);
     const pl_memory_changes c = pl_forecast_changes(p, tmp);
     pl_timeline t;
-    *f = (pl_forecast){ .program = p };
+    *f = (pl_forecast){ .program = p, .few = s };
     const bool ok = pl_timeline_fold(p, s, seconds, &c, tmp, &t);
     if (ok) {
         double *begin = PL_NEW_N(tmp, double, t.n + 1), *end = PL_NEW_N(tmp, double, t.n + 1);

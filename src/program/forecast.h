@@ -46,6 +46,7 @@ typedef struct pl_forecast {
                                have to make its buckets larger                                   */
     int *times;             /* [n_steps] pl_forecast_fold: how often each step stands in the
                                whole graph's program; NULL: once                                 */
+    const pl_short *few;    /* pl_forecast_fold: whose program that is; NULL: of the whole graph */
 } pl_forecast;
 
 /* Messages are handed over in order, when their `wait` and `after` are met. One that has been

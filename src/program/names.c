@@ -10,9 +10,9 @@
 
 enum { MOST_RANGES = 4, WIDEST = 18 }; /* WIDEST: digits that are a number */
 
-void pl_names_add(pl_names *x, const char *name, pl_arena *a)
+void pl_names_add(pl_names *x, const char *name, int block, pl_arena *a)
 {
-    PL_PUSH(a, x, name);
+    PL_PUSH(a, x, ((pl_name){ name, block }));
 }
 
 static size_t word(const char *at)
@@ -33,21 +33,30 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Does b follow a? `ahead` is how much the numbers are ahead of the blocks, or NULL. */
+static bool follows(const pl_names *x, const long long *ahead, long long a, long long b)
+{
+    for (int c = 0; ahead && x->few && c < x->few->n_cuts; c++)
+        if (a - *ahead == x->few->cut[c].from - 1 && b - *ahead == x->few->cut[c].to) return true;
+    return b == a + 1;
+}
+
 /* value[n] in order, each once: "{0,2-5}". */
-static void add_set(int n, const long long value[], pl_text *out)
+static void add_set(const pl_names *x, const long long *ahead, int n, const long long value[],
+                    pl_text *out)
 {
     int n_ranges = 0, k = 0;
-    for (int i = 0; i < n; i++) n_ranges += !i || value[i] > value[i - 1] + 1;
+    for (int i = 0; i < n; i++) n_ranges += !i || !follows(x, ahead, value[i - 1], value[i]);
     pl_text_add(out, "{");
     for (int i = 0, end; i < n; i = end, k++) {
-        for (end = i + 1; end < n && value[end] == value[end - 1] + 1;) end++;
+        for (end = i + 1; end < n && follows(x, ahead, value[end - 1], value[end]);) end++;
         const bool shown = n_ranges <= MOST_RANGES || k < MOST_RANGES - 1 || k == n_ranges - 1;
         if (shown)
             pl_text_add(out, "%s%lld", k ? "," : "", value[i]);
         else if (k == MOST_RANGES - 1)
             pl_text_add(out, ",...");
         if (shown && end > i + 1)
-            pl_text_add(out, "%s%lld", end > i + 2 ? "-" : ",", value[end - 1]);
+            pl_text_add(out, "%s%lld", value[end - 1] > value[i] + 1 ? "-" : ",", value[end - 1]);
     }
     pl_text_add(out, "}");
 }
@@ -56,16 +65,21 @@ static void add_set(int n, const long long value[], pl_text *out)
 static void add_numbers(const pl_names *x, const char *const at[], bool apart, pl_arena *tmp,
                         pl_text *out)
 {
-    long long *value = PL_NEW_N(tmp, long long, x->n);
+    long long *value = PL_NEW_N(tmp, long long, x->n), ahead = 0;
     int n = 0;
-    for (int i = 0; i < x->n; i++) value[i] = strtoll(at[i], NULL, 10);
+    bool of_blocks = true;
+    for (int i = 0; i < x->n; i++) {
+        value[i] = strtoll(at[i], NULL, 10);
+        if (!i) ahead = value[i] - x->at[i].block;
+        of_blocks &= x->at[i].block >= 0 && value[i] - x->at[i].block == ahead;
+    }
     qsort(value, (size_t)x->n, sizeof *value, by_value);
     for (int i = 0; i < x->n; i++)
         if (!i || value[i] != value[n - 1]) value[n++] = value[i];
     if (n == 1)
         pl_text_add(out, "%.*s", (int)word(at[0]), at[0]);
     else if (apart)
-        add_set(n, value, out);
+        add_set(x, of_blocks ? &ahead : NULL, n, value, out);
     else
         pl_text_add(out, "*");
 }
@@ -75,7 +89,7 @@ static const char *join(const pl_names *x, bool apart, pl_arena *out)
     pl_arena *tmp = pl_arena_new("names");
     pl_text t = { .arena = out };
     const char **at = PL_NEW_N(tmp, const char *, x->n);
-    for (int i = 0; i < x->n; i++) at[i] = x->at[i];
+    for (int i = 0; i < x->n; i++) at[i] = x->at[i].text;
     while (*at[0]) {
         const size_t n = word(at[0]);
         if (is_number(at[0], n))

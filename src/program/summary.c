@@ -125,9 +125,20 @@ static void tell_names(const names *n, pl_summary *s)
     for (int i = 0; i < s->n; i++) s->row[i].told = row[i]->told;
 }
 
-/* A shift is a send and a receive: it is counted where it is received. */
-static void add_messages(const pl_program *p, const int *times, pl_arena *out, pl_summary *s)
+/* The block that has a value, counted in the whole graph; -1: none, or all are here. */
+static int block_of(const pl_short *few, const pl_value *v)
 {
+    int block = few && v ? few->block[v->id] : -1;
+    for (int c = 0; block >= 0 && c < few->n_cuts; c++)
+        if (block >= few->cut[c].from) block += few->cut[c].to - few->cut[c].from;
+    return block;
+}
+
+/* A shift is a send and a receive: it is counted where it is received. */
+static void add_messages(const pl_program *p, const pl_forecast *f, pl_arena *out, pl_summary *s)
+{
+    const int *times = f ? f->times : NULL;
+    const pl_short *few = f ? f->few : NULL;
     names n = make_names(p->plan->graph, out);
     n.row = PL_NEW_N(out, pl_names, p->n_messages + 1);
     s->row = PL_NEW_N(out, pl_summary_row, p->n_messages + 1);
@@ -138,7 +149,8 @@ static void add_messages(const pl_program *p, const int *times, pl_arena *out, p
         const char *tensor = tensor_text(&n, x, v);
         pl_summary_row *row = find_row(s, x, pl_summary_fold(out, tensor));
         if (!row->kind) row->kind = kind_of(&n, x, v);
-        pl_names_add(&n.row[row - s->row], tensor, out);
+        n.row[row - s->row].few = few;
+        pl_names_add(&n.row[row - s->row], tensor, block_of(few, v), out);
         const int64_t runs = (times ? times[i] : 1) * pl_program_runs(p, x);
         const double seconds = (double)runs * pl_account_message(p, x);
         row->count += runs;
@@ -162,8 +174,8 @@ void pl_summary_make(const pl_program *p, pl_arena *out, pl_summary *s)
     add_messages(p, NULL, out, s);
 }
 
-void pl_summary_fold_make(const pl_program *p, const int *times, pl_arena *out, pl_summary *s)
+void pl_summary_fold_make(const pl_program *p, const pl_forecast *f, pl_arena *out, pl_summary *s)
 {
     *s = (pl_summary){ 0 };
-    add_messages(p, times, out, s);
+    add_messages(p, f, out, s);
 }

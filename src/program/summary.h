@@ -1,7 +1,7 @@
 /* program/summary.h - what a program costs its device, for people: bytes, and messages by kind. */
 #ifndef PL_PROGRAM_SUMMARY_H
 #define PL_PROGRAM_SUMMARY_H
-#include "program/program.h"
+#include "program/forecast.h"
 
 /* Messages of one kind over the same axes, of tensors that differ by the number of a block only. */
 typedef struct pl_summary_row {
@@ -30,9 +30,8 @@ typedef struct pl_summary {
 /* Of the rank that p is for; rank 0 has the largest parts. `out` owns the rows. */
 void pl_summary_make(const pl_program *p, pl_arena *out, pl_summary *s);
 
-/* The same of a program each of whose steps runs so many times (pl_forecast.times; NULL: once):
- * messages alone, and what is told names the blocks that the program has. */
-void pl_summary_fold_make(const pl_program *p, const int *times, pl_arena *out, pl_summary *s);
+/* The same of a program that may have few of the blocks that it tells of: messages alone. */
+void pl_summary_fold_make(const pl_program *p, const pl_forecast *f, pl_arena *out, pl_summary *s);
 
 /* The name with every number that stands alone replaced: "h.3.ln_1.bias" -> "h.*.ln_1.bias". */
 const char *pl_summary_fold(pl_arena *a, const char *name);

@@ -401,7 +401,7 @@ static void tell_messages(const pl_told *t, pl_text *out)
     pl_summary_row all = { .told = "" }, rest = { .told = "--json has all of them" };
     pl_table table =
         pl_table_new(out->arena, "message\tover\t>times\t>received\t>predicted\ttensor");
-    pl_summary_fold_make(t->best->take->program, t->best->take->forecast.times, out->arena, &s);
+    pl_summary_fold_make(t->best->take->program, &t->best->take->forecast, out->arena, &s);
     if (!s.n) {
         pl_text_add(out, "\nno messages\n");
         return;

@@ -105,8 +105,7 @@ static void put_strategy(const pl_told *t, pl_json_out *out)
 static void put_messages(const pl_told *t, pl_json_out *out)
 {
     pl_summary s = { 0 };
-    pl_summary_fold_make(t->best->take->program, t->best->take->forecast.times, out->text->arena,
-                         &s);
+    pl_summary_fold_make(t->best->take->program, &t->best->take->forecast, out->text->arena, &s);
     pl_json_open(out, "messages", PL_JSON_LIST);
     for (int i = 0; i < s.n; i++) {
         const pl_summary_row *r = &s.row[i];

@@ -71,7 +71,7 @@ pl_weight_rows pl_weights_of(const pl_plan *p, const pl_store *store, pl_arena *
             names[k] = &of[k].names;
             w.row[w.n++] = row;
         }
-        pl_names_add(names[k], x->name, out);
+        pl_names_add(names[k], x->name, -1, out);
         w.row[k].count++;
         w.row[k].bytes += store->state[i].bytes;
     }

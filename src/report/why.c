@@ -108,7 +108,7 @@ static const pl_candidate *next_best(const pl_found *b)
 static pl_compare_side side_of(const pl_candidate *k, const char *name, pl_arena *tmp)
 {
     pl_summary *s = PL_NEW(tmp, pl_summary);
-    pl_summary_fold_make(k->program, k->forecast.times, tmp, s);
+    pl_summary_fold_make(k->program, &k->forecast, tmp, s);
     return (pl_compare_side){ name, k->program, &k->forecast, s };
 }
 

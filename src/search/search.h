@@ -26,7 +26,7 @@ typedef struct pl_search_options {
     const int *start;     /* a choice to be better than; NULL: none                              */
     int64_t effort;       /* entries read, about, before it ends with what is known; 0: 2^29    */
     double until;         /* by the clock (base/clock.h): the same once something is known; 0: no */
-    double target;        /* chain pairs: a choice that takes less is good enough; 0: none         */
+    double target;        /* chain pairs: a choice that takes less is good enough; 0: none       */
 } pl_search_options;
 
 typedef struct pl_answer {

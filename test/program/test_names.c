@@ -41,7 +41,7 @@ static void test_told(void **state)
         for (; n < MOST_ROWS && cases[i].told[n]; n++) {
             rows[n] = &row[n];
             for (int k = 0; k < MOST_NAMES && cases[i].names[n][k]; k++)
-                pl_names_add(&row[n], cases[i].names[n][k], a);
+                pl_names_add(&row[n], cases[i].names[n][k], -1, a);
         }
         pl_names_tell(n, rows, a);
         for (int k = 0; k < n; k++) assert_string_equal(row[k].told, cases[i].told[k]);
@@ -49,8 +49,29 @@ static void test_told(void **state)
     }
 }
 
+/* Blocks 3 to 8 are left out; the numbers are one ahead of the blocks. Both rows have block 2, and
+ * the first one block 9, too. */
+static void test_few(void **state)
+{
+    static const pl_cut cut = { .from = 3, .to = 9, .at = 3 };
+    static const pl_short few = { .n_cuts = 1, .cut = &cut };
+    static const int blocks[] = { 1, 2, 9, 10 };
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_names row[2] = { { .few = &few }, { .few = &few } }, *rows[2] = { &row[0], &row[1] };
+    for (int k = 0; k < 4; k++)
+        pl_names_add(&row[0], pl_arena_fmt(a, "h.%d.w", blocks[k] + 1), blocks[k], a);
+    pl_names_add(&row[1], "h.1.w", 0, a);
+    pl_names_add(&row[1], "h.3.w", 2, a);
+    pl_names_add(&row[1], "h.11.w", 10, a);
+    pl_names_tell(2, rows, a);
+    assert_string_equal(row[0].told, "h.{2-11}.w");
+    assert_string_equal(row[1].told, "h.{1,3,11}.w");
+    pl_arena_free(a);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_told) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_told), cmocka_unit_test(test_few) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

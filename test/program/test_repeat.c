@@ -149,7 +149,7 @@ static bool compare_plan(const char *name, const pl_plan *all, const pl_fold *fo
     expect_same_memory(name, &whole.memory, &folded.memory,
                        unused_bytes(p, a) - unused_bytes(q, a));
     pl_summary_make(p, a, &x);
-    pl_summary_fold_make(folded.program, folded.times, a, &y);
+    pl_summary_fold_make(folded.program, &folded, a, &y);
     expect_same_messages(name, &x, &y);
     return true;
 }
