@@ -22,14 +22,14 @@ static pl_range seen(const pl_split *x, pl_range p, int64_t extent)
 /* The digit that splits [i, end) share. A dimension of size 1 has no digit, so one that is split
  * over devices gets one all the same: the others hold nothing. */
 static void add_split_digit(pl_region *r, const pl_placement *p, int i, int end, const pl_mesh *m,
-                            const pl_shape *s, int rank)
+                            const pl_shape *s, const int coord[])
 {
     const pl_split *x = &p->split[i];
     int64_t whole = s->dim[x->dim], size = pl_split_values(x, whole), chunk = size;
     pl_range range = { 0, size };
     for (; i < end; i++) {
         int a = p->split[i].axis;
-        range = pl_range_part(range, &chunk, m->axis[a].size, pl_mesh_coord(m, rank, a));
+        range = pl_range_part(range, &chunk, m->axis[a].size, coord[a]);
     }
     if (x->stride) {
         range = seen(x, range, whole);
@@ -39,7 +39,8 @@ static void add_split_digit(pl_region *r, const pl_placement *p, int i, int end,
     r->digit[r->n++] = (pl_digit){ x->dim, size, unit, range.lo, range.n };
 }
 
-pl_region pl_region_of(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank)
+pl_region pl_region_at(const pl_placement *p, const pl_mesh *m, const pl_shape *s,
+                       const int coord[])
 {
     pl_region r;
     r.n = 0; /* there are far more digits than most have */
@@ -51,12 +52,19 @@ pl_region pl_region_of(const pl_placement *p, const pl_mesh *m, const pl_shape *
             int64_t top = x->size && !x->stride ? x->size * unit : s->dim[d];
             end = pl_placement_end(p, i);
             add_digit(&r, d, above / top, top, (pl_range){ 0, above / top });
-            add_split_digit(&r, p, i, end, m, s, rank);
+            add_split_digit(&r, p, i, end, m, s, coord);
             above = unit;
         }
         add_digit(&r, d, above, 1, (pl_range){ 0, above });
     }
     return r;
+}
+
+pl_region pl_region_of(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank)
+{
+    int coord[PL_MAX_AXES];
+    for (int a = m->n - 1; a >= 0; rank /= m->axis[a--].size) coord[a] = rank % m->axis[a].size;
+    return pl_region_at(p, m, s, coord);
 }
 
 const pl_region *pl_region_new(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank,

@@ -22,6 +22,9 @@ typedef struct pl_region {
 } pl_region;
 
 pl_region pl_region_of(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank);
+/* Of a rank by its place on each axis. */
+pl_region pl_region_at(const pl_placement *p, const pl_mesh *m, const pl_shape *s,
+                       const int coord[]);
 /* The same, in `out`. */
 const pl_region *pl_region_new(const pl_placement *p, const pl_mesh *m, const pl_shape *s, int rank,
                                pl_arena *out);

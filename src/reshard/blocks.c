@@ -74,7 +74,7 @@ enum { MOST_DIGITS = 6 };
 /* What a rank has of the dimension: a range of each digit. Where `cut`, the digits are those that
  * all parts of both placements have; else they are too many, or the part is no product. */
 typedef struct held {
-    int rank;
+    const int *coord; /* of the rank */
     bool cut;
     int n;
     int64_t count; /* elements */
@@ -83,15 +83,16 @@ typedef struct held {
     } digit[MOST_DIGITS];
 } held;
 
-static held held_by(const line *t, const pl_placement *p, const pl_region *other, int rank)
+static void see_part(const line *t, const pl_placement *p, const pl_region *other,
+                     const int coord[], held *x)
 {
-    pl_region r = pl_region_of(p, t->mesh, &t->shape, rank);
-    held x = { .rank = rank, .count = pl_region_count(&r) };
-    x.cut = pl_region_cut(&r, other) && r.n <= MOST_DIGITS;
-    x.n = x.cut ? r.n : 0;
-    for (int i = 0; i < x.n; i++)
-        x.digit[i] = (struct range){ r.digit[i].lo, r.digit[i].n, r.digit[i].size };
-    return x;
+    pl_region r = pl_region_at(p, t->mesh, &t->shape, coord);
+    x->coord = coord;
+    x->count = pl_region_count(&r);
+    x->cut = x->count && pl_region_cut(&r, other) && r.n <= MOST_DIGITS;
+    x->n = x->cut ? r.n : 0;
+    for (int i = 0; i < x->n; i++)
+        x->digit[i] = (struct range){ r.digit[i].lo, r.digit[i].n, r.digit[i].size };
 }
 
 /* Elements that both have, -1 when they are no product. */
@@ -99,8 +100,8 @@ static int64_t count_common(const line *t, const held *from, const held *to)
 {
     int64_t n = 1;
     if (!from->cut || !to->cut) {
-        const pl_region a = pl_region_of(&t->from, t->mesh, &t->shape, from->rank),
-                        b = pl_region_of(&t->to, t->mesh, &t->shape, to->rank);
+        const pl_region a = pl_region_at(&t->from, t->mesh, &t->shape, from->coord),
+                        b = pl_region_at(&t->to, t->mesh, &t->shape, to->coord);
         pl_region both;
         return pl_region_meet(&a, &b, &both) ? pl_region_count(&both) : -1;
     }
@@ -125,10 +126,10 @@ static void see_block(const line *t, const held *from, const held *to, extent *e
     e->whole &= !n || (n == from->count && n == to->count);
 }
 
-/* Devices whose parts are to be looked at. */
+/* Devices whose parts are to be looked at, by their places on the axes. */
 typedef struct ranks {
     int n;
-    int *rank; /* [n] */
+    int (*at)[PL_MAX_AXES]; /* [n] */
 } ranks;
 
 /* [axes] How many parts of each axis that splits the dimension have something, at most: the first
@@ -153,16 +154,19 @@ static void count_parts(const pl_placement *p, const pl_mesh *m, const pl_shape 
 static ranks find_ranks(const line *t, unsigned axes, pl_arena *tmp)
 {
     int64_t parts[PL_MAX_AXES] = { 0 };
-    const int n = pl_move_members(t->mesh, axes);
-    ranks x = { 0, PL_NEW_N(tmp, int, n) };
+    int size[PL_MAX_AXES], n = 1;
     count_parts(&t->from, t->mesh, &t->shape, parts);
     count_parts(&t->to, t->mesh, &t->shape, parts);
+    for (int a = 0; a < t->mesh->n; a++) {
+        const int all = axes >> a & 1 ? t->mesh->axis[a].size : 1;
+        size[a] = parts[a] + 1 < all ? (int)parts[a] + 1 : all;
+        n *= size[a];
+    }
+    ranks x = { n, pl_arena_get(tmp, (size_t)n, sizeof *x.at) };
+    int coord[PL_MAX_AXES] = { 0 };
     for (int i = 0; i < n; i++) {
-        const int rank = pl_move_member(t->mesh, 0, axes, i);
-        bool empty = false;
-        for (int a = 0; a < t->mesh->n; a++)
-            empty |= axes >> a & 1 && pl_mesh_coord(t->mesh, rank, a) > parts[a];
-        if (!empty) x.rank[x.n++] = rank;
+        memcpy(x.at[i], coord, sizeof coord);
+        for (int a = t->mesh->n - 1; a >= 0 && ++coord[a] == size[a]; a--) coord[a] = 0;
     }
     return x;
 }
@@ -172,17 +176,23 @@ typedef struct held_parts {
     held *at;
 } held_parts;
 
-/* Those that are not empty. */
-static held_parts see_parts(const pl_placement *p, const pl_placement *other, const line *t,
-                            ranks of, int base, pl_arena *tmp)
+static held_parts new_parts(ranks of, pl_arena *tmp)
 {
-    held_parts x = { 0, PL_NEW_N(tmp, held, of.n + 1) };
+    return (held_parts){ 0, pl_arena_get(tmp, (size_t)of.n + 1, sizeof(held)) };
+}
+
+/* Those that are not empty, of a group whose ranks are at `base` on the other axes. */
+static void see_parts(const pl_placement *p, const pl_placement *other, const line *t, ranks of,
+                      const int base[], held_parts *x)
+{
     const pl_region like = pl_region_of(other, t->mesh, &t->shape, 0);
+    x->n = 0;
     for (int i = 0; i < of.n; i++) {
-        x.at[x.n] = held_by(t, p, &like, base + of.rank[i]);
-        x.n += x.at[x.n].count > 0;
+        for (int a = 0; a < t->mesh->n; a++)
+            if (t->both >> a & 1) of.at[i][a] = base[a];
+        see_part(t, p, &like, of.at[i], &x->at[x->n]);
+        x->n += x->at[x->n].count > 0;
     }
-    return x;
 }
 
 /* Parts by where their range of one digit begins: only those that overlap there have a block. */
@@ -258,22 +268,18 @@ static bool is_past(const sorted *x, int k, const held *to)
     return x->part[k].digit[x->digit].lo >= d->lo + d->n;
 }
 
-/* The blocks of the group of a rank that has coordinates on other axes alone. */
-static void see_group(const line *t, int base, ranks senders, ranks receivers, extent *e)
+/* The blocks of a group. */
+static void see_group(const line *t, const held_parts *from, const held_parts *to, extent *e)
 {
-    pl_arena *tmp = pl_arena_new("blocks");
-    const held_parts from = see_parts(&t->from, &t->to, t, senders, base, tmp),
-                     to = see_parts(&t->to, &t->from, t, receivers, base, tmp);
-    const sorted x = sort_parts(from.n, from.at, to.n, to.at);
-    for (int i = 0; i < to.n && e->most >= 0; i++) {
-        const held *y = &to.at[i];
+    const sorted x = sort_parts(from->n, from->at, to->n, to->at);
+    for (int i = 0; i < to->n && e->most >= 0; i++) {
+        const held *y = &to->at[i];
         int64_t found = 0;
         for (int k = first_near(&x, y); k < x.n && e->most >= 0 && !is_past(&x, k, y); k++)
             see_block(t, &x.part[k], y, e, &found);
         if ((double)found * (double)e->of < (double)e->found * (double)y->count)
             e->found = found, e->of = y->count;
     }
-    pl_arena_free(tmp);
 }
 
 static extent find_extent(const line *t)
@@ -282,8 +288,12 @@ static extent find_extent(const line *t)
     pl_arena *tmp = pl_arena_new("groups");
     const ranks senders = find_ranks(t, t->senders, tmp),
                 receivers = find_ranks(t, t->receivers, tmp), groups = find_ranks(t, t->both, tmp);
-    for (int c = 0; c < groups.n && e.most >= 0; c++)
-        see_group(t, groups.rank[c], senders, receivers, &e);
+    held_parts from = new_parts(senders, tmp), to = new_parts(receivers, tmp);
+    for (int c = 0; c < groups.n && e.most >= 0; c++) {
+        see_parts(&t->from, &t->to, t, senders, groups.at[c], &from);
+        see_parts(&t->to, &t->from, t, receivers, groups.at[c], &to);
+        see_group(t, &from, &to, &e);
+    }
     pl_arena_free(tmp);
     return e;
 }
