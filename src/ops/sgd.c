@@ -10,9 +10,10 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 {
     double momentum = pl_node_real(n, "momentum", 0), decay = pl_node_real(n, "decay", 0);
     (void)sig;
-    return (momentum >= 0 && decay >= 0) ||
-           pl_err_set(err, PL_EINPUT, "momentum is %g, decay %g: neither may be below 0", momentum,
-                      decay);
+    return (momentum >= 0 && momentum <= 1 && decay >= 0) ||
+           pl_err_set(err, PL_EINPUT,
+                      "momentum is %g, decay %g; momentum has to be in [0, 1], decay not below 0",
+                      momentum, decay);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])

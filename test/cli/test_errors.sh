@@ -39,6 +39,7 @@ refuses 2 '--keep: 99999999999 is above' "${train[@]}" --keep 99999999999
 refuses 2 "--bucket: '12 apples' is not a size such as 512MiB" "${train[@]}" --bucket '12 apples'
 refuses 2 "--train-share 1 is not between 0 and 1" "${train[@]}" --train-share 1
 refuses 2 "beta1 is 1|[0, 1)" "${train[@]}" --beta1 1
+refuses 2 "momentum is 1.5|[0, 1]" "${train[@]}" --optimizer sgd --momentum 1.5
 refuses 2 "no backend 'foo' (built in:|native ref null" "${train[@]}" --backend foo
 refuses 2 "no backend 'foo'" "$pleat" sample folder --backend foo
 refuses 2 '--matmul f16: f32 or bf16' "${train[@]}" --matmul f16
