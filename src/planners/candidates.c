@@ -262,6 +262,17 @@ bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
     return true;
 }
 
+bool pl_candidate_settle(const choosing *x, pl_candidate *k, pl_err *err)
+{
+    if (!k->brief || k->program->work_bytes == k->program->work_bound) return true;
+    if (!k->forecast.few) return pl_candidate_forecast(x, k, err);
+    pl_candidate again = *k;
+    if (!forecast_few(x, &again, k->forecast.few, k->program->plan, NULL)) return true;
+    again.store = k->store; /* the whole one's */
+    *k = again;
+    return true;
+}
+
 /* After few blocks did not tell. */
 static bool make_whole(const choosing *x, pl_candidate *k, pl_err *err)
 {

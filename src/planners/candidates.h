@@ -86,7 +86,10 @@ bool pl_candidate_fits(const choosing *x, const pl_candidate *k);
 /* Lowers and forecasts all of k->plan, and says whether it fits. */
 PL_MUST_CHECK bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err);
 
-/* The same of a plan in stages, which pl_candidate_forecast calls: the program becomes that of the
+/* The layout of one that was lowered briefly becomes as low as that of the program that runs. */
+PL_MUST_CHECK bool pl_candidate_settle(const choosing *x, pl_candidate *k, pl_err *err);
+
+/* pl_candidate_forecast of a plan in stages, which it calls: the program becomes that of the
  * fullest place (staged.c). */
 PL_MUST_CHECK bool pl_candidate_forecast_stages(const choosing *x, pl_candidate *k, pl_err *err);
 

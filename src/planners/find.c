@@ -178,7 +178,7 @@ static bool take_best(choosing *x, pl_err *err)
         PL_TRY(pl_candidate_forecast(x, b->take, err));
         if (b->take->fits) break;
     }
-    return true;
+    return pl_candidate_settle(x, b->take, err);
 }
 
 /* The search and the usual layouts, which do not wait for it. */

@@ -35,6 +35,13 @@ before=$(number comm_bytes)
 runs 0 '' "${plan[@]}" mlp --strategy dp --devices 4 --json
 check '--devices 4 is --cluster local:4' test "$(number comm_bytes)" = "$before"
 
+# What auto takes of the layouts takes as much memory as alone, to the byte.
+runs 0 '' "${plan[@]}" widenet-b --cluster 2x8xv100 --json
+says '"strategy": {"name": "hsdp=8"'
+before=$(sed -n 's/.*"memory": {"peak_bytes": \([0-9]*\).*/\1/p' out)
+runs 0 '' "${plan[@]}" widenet-b --cluster 2x8xv100 --strategy hsdp=8 --json
+says "\"memory\": {\"peak_bytes\": $before,"
+
 # ZeRO: states in 4 parts.
 runs 0 '' "${plan[@]}" mlp:classes=12 --strategy zero=1 --devices 4 --json
 params=$((64 * 256 + 256 + 256 * 256 + 256 + 12 * 256 + 12))
