@@ -34,16 +34,29 @@ static pl_compare_side side_of(const view *v, const char *name, const pl_candida
     return (pl_compare_side){ name, k->program, &k->forecast, s };
 }
 
+/* What the search for the plan to take has found on a mesh like this; NULL: nothing. */
+static const pl_answer *find_answer(const pl_auto *x, const pl_mesh *m)
+{
+    for (int i = 0; i < x->n && !x->method; i++)
+        if (x->mesh[i].fits && pl_mesh_alike(&x->mesh[i].mesh, m)) return &x->mesh[i].answer;
+    return NULL;
+}
+
 /* The plan in the tables of its mesh, and the best one there. */
-static void price(view *v, const pl_plan *p, const pl_fold *fold)
+static void price(view *v, const pl_plan *p, const pl_auto *search)
 {
     const pl_speed speed = pl_speed_of(v->job->request.cluster);
     const pl_auto_options o = { .memory = v->limit, .tied = v->job->request.search.tied };
     pl_err why = { 0 };
     pl_answer best;
-    v->priced = pl_reason_price(p, fold, &speed, &o, v->arena, &v->table[0], &why);
+    v->priced = pl_reason_price(p, &search->fold, &speed, &o, v->arena, &v->table[0], &why);
     v->why = v->priced ? "" : pl_arena_text(v->arena, why.msg);
     if (!v->priced) return;
+    const pl_answer *known = find_answer(search, &p->mesh);
+    if (known) {
+        v->fits = true, v->least = known->time;
+        return;
+    }
     pl_problem t = *v->table[0].problem;
     v->fits = pl_problem_min(&t, v->table[0].cap, o.tied, NULL, v->arena, &best, &why);
     if (v->fits) v->least = best.time;
@@ -74,7 +87,7 @@ static bool open(view *v, const pl_found *best, const char *text, pl_err *err)
     if (p->stages)
         v->why = "its tables have no stages";
     else
-        price(v, p, &best->search->fold);
+        price(v, p, best->search);
     return true;
 }
 

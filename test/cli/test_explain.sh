@@ -69,6 +69,10 @@ check 'one line' test "$(count_lines)" = 1
 says '"schema": "pleat.why-not/1"'
 says '"plans": ["dp", '
 says '"memory_bytes": {"peak": ['
+# Where memory binds, what recomputes blocks fits on the mesh that is asked about.
+tight=gpt2:layers=3,hidden=256,heads=4,vocab=1000,seq=256,batch=32,dropout=0
+runs 0 '' "$pleat" why-not $tight zero=3,tp=2 --cluster 2x2xv100 --memory 110MB
+column '; the best on the mesh data=2 tensor=2 takes [0-9.]+ ms$'
 refuses 2 "'auto' is what others are compared with" "${why_not[@]}" auto "${on[@]}"
 refuses 2 "'zz' is not one of its words" "${why_not[@]}" zz "${on[@]}"
 refuses 2 'tp=3' "${why_not[@]}" tp=3 "${on[@]}"
