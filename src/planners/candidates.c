@@ -86,8 +86,8 @@ static const struct {
 enum { BRIEF = 20000, MOST_STRETCHES = 16 };
 enum { TRIAL_ROOM = 3 }; /* candidates of a trial, the best so far and those at hand */
 static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly */
-static const double ROOMY = 0.005;   /* may be a layout whose order is not searched for long     */
-static const double MOST_LEFT = 0.8; /* of all blocks: with more it saves nothing     */
+static const double ROOMY = 0.005; /* above its bound, a layout of a brief program is low enough */
+static const double MOST_LEFT = 0.8; /* of all blocks: with more it saves nothing                 */
 
 /* What can be left out of blocks [from, to); false: they are few. */
 static bool cut_stretch(int from, int to, int length, pl_cut *cut)

@@ -171,8 +171,8 @@ double pl_recompute_outline(const choosing *x, const pl_candidate *none, const p
 PL_MUST_CHECK bool pl_candidates_spare(choosing *x, pl_err *err);
 
 /* What the search finds where memory does not bind, within `gap` of its bound (0: the usual), or
- * faster than `target` seconds, with no more of a bound (0: whatever it takes); it
- * goes on with *any, and what it found before stays. */
+ * the first that takes less than `target` seconds (0: none will do), which raises the bound no
+ * more; it goes on with *any, and what it found before stays. */
 PL_MUST_CHECK bool pl_candidates_any_memory(const choosing *x, double gap, double target,
                                             pl_auto *any, pl_err *err);
 

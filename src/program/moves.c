@@ -135,8 +135,9 @@ static void add_block(lines *all, const pl_copy *x, pl_arena *tmp)
     PL_PUSH(tmp, all, ((line){ 1, { *x } }));
 }
 
-/* Block by block. A message that gathers or scatters has whole parts in my own one: there those
- * that are beside each other are a line as far as they go. */
+/* Block by block. A gather or scatter has whole parts of the others in my own one. So once two that
+ * are beside each other in a digit are in line, those that follow in it are too: together they are
+ * one range of that digit, all of which my part has. */
 static lines find_lines(const transfer *t, bool pack)
 {
     const bool whole = t->move->kind == PL_ALL_GATHER || t->move->kind == PL_REDUCE_SCATTER;
