@@ -34,15 +34,8 @@ static pl_compare_side side_of(const view *v, const char *name, const pl_candida
     return (pl_compare_side){ name, k->program, &k->forecast, s };
 }
 
-/* What the search for the plan to take has found on a mesh like this; NULL: nothing. */
-static const pl_answer *find_answer(const pl_auto *x, const pl_mesh *m)
-{
-    for (int i = 0; i < x->n && !x->method; i++)
-        if (x->mesh[i].fits && pl_mesh_alike(&x->mesh[i].mesh, m)) return &x->mesh[i].answer;
-    return NULL;
-}
-
-/* The plan in the tables of its mesh, and the best one there. */
+/* The plan in the tables of its mesh, and the best one there: what the search for the plan to take
+ * has found, if it has looked there. */
 static void price(view *v, const pl_plan *p, const pl_auto *search)
 {
     const pl_speed speed = pl_speed_of(v->job->request.cluster);
@@ -52,13 +45,10 @@ static void price(view *v, const pl_plan *p, const pl_auto *search)
     v->priced = pl_reason_price(p, &search->fold, &speed, &o, v->arena, &v->table[0], &why);
     v->why = v->priced ? "" : pl_arena_text(v->arena, why.msg);
     if (!v->priced) return;
-    const pl_answer *known = find_answer(search, &p->mesh);
-    if (known) {
-        v->fits = true, v->least = known->time;
-        return;
-    }
+    const pl_auto_mesh *found = search->method ? NULL : pl_auto_on(search, &p->mesh);
     pl_problem t = *v->table[0].problem;
-    v->fits = pl_problem_min(&t, v->table[0].cap, o.tied, NULL, v->arena, &best, &why);
+    if (found) best = found->answer;
+    v->fits = found || pl_problem_min(&t, v->table[0].cap, o.tied, NULL, v->arena, &best, &why);
     if (v->fits) v->least = best.time;
 }
 

@@ -140,7 +140,7 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What is known is to do: the time is over, or it is as fast as was asked for. */
+/* What is known will do: the time is over, or it is as fast as was asked for. */
 static bool is_late(const prices *x)
 {
     return x->best.value && (x->best.time < x->options.target || pl_solve_is_late(&x->options));

@@ -165,6 +165,12 @@ static void link_nodes(cutting *x)
 
 /* -- which are alike --------------------------------------------------------------------------- */
 
+int pl_short_instance(const pl_short *s, int i)
+{
+    for (int c = 0; c < s->n_cuts && s->cut[c].from <= i; c++) i += s->cut[c].to - s->cut[c].from;
+    return i;
+}
+
 /* Instances before this one that stay. */
 static int count_before(const pl_short *s, int instance)
 {

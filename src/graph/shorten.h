@@ -32,6 +32,9 @@ typedef struct pl_short {
 bool pl_graph_shorten(const pl_graph *whole, const pl_fold *fold, int n_cuts, const pl_cut cut[],
                       pl_arena *out, pl_short *s);
 
+/* The instance of the whole graph that is number i of those that stay. */
+int pl_short_instance(const pl_short *s, int i);
+
 /* Is a class of the fold one that is shortened? */
 bool pl_fold_shortens(const pl_fold *fold, int class);
 

@@ -115,6 +115,13 @@ double pl_auto_seconds(const pl_auto *x)
     return x->fold_seconds + x->tables_seconds + x->search_seconds;
 }
 
+const pl_auto_mesh *pl_auto_on(const pl_auto *x, const pl_mesh *m)
+{
+    for (int i = 0; i < x->n; i++)
+        if (x->mesh[i].fits && pl_mesh_alike(&x->mesh[i].mesh, m)) return &x->mesh[i];
+    return NULL;
+}
+
 /* -- search ------------------------------------------------------------------------------------ */
 
 static bool search_mesh(const pl_auto *x, pl_auto_mesh *m, double cap, pl_arena *out, pl_err *err)

@@ -55,6 +55,9 @@ typedef struct pl_auto {
 
 double pl_auto_seconds(const pl_auto *x); /* all three */
 
+/* What was found on a mesh like this one; NULL: nothing. */
+const pl_auto_mesh *pl_auto_on(const pl_auto *x, const pl_mesh *m);
+
 /* Meshes over the levels of a cluster, slowest axis first: sizes of level k are factors whose
  * product is its size. With `stages` > 1 the first axis is theirs, over the outermost levels, and
  * of size 1, as one stage sees it: the mesh of a stage. At most `most` are written; returns their

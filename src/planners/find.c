@@ -142,11 +142,10 @@ static bool needs_whole(const choosing *x, const pl_candidate *k)
            (k->forecast.times && (x->r->whole || is_nearly_full(x, k)));
 }
 
-/* Is that all there is to see of the whole of one that is only told of? */
-static bool is_sure_but_for_room(const choosing *x, const pl_candidate *k)
+/* Is the whole of one that needs it only to show that it fits? Few blocks say all else. */
+static bool needs_room_alone(const choosing *x, const pl_candidate *k)
 {
-    return x->r->told && !x->r->whole && k->fits && !k->brief && k->forecast.times &&
-           x->stages == 1;
+    return x->r->told && !x->r->whole && k->fits && !k->brief && x->stages == 1;
 }
 
 /* Does the whole program fit? Its layout ends as soon as it does. */
@@ -174,7 +173,7 @@ static bool take_best(choosing *x, pl_err *err)
         fitted = b->take->fits;
         PL_TRY(pl_candidate_whole(x, b->take, err));
         if (!needs_whole(x, b->take)) break;
-        if (is_sure_but_for_room(x, b->take) && has_room(x, b->take)) break;
+        if (needs_room_alone(x, b->take) && has_room(x, b->take)) break;
         PL_TRY(pl_candidate_forecast(x, b->take, err));
         if (b->take->fits) break;
     }

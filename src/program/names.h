@@ -13,8 +13,8 @@ typedef struct pl_name {
 typedef struct pl_names {
     int n, cap;
     pl_name *at;
-    const pl_short *few; /* whose graph's they are, NULL: they are all there are. Of blocks that it
-                            leaves out it has the names between two blocks that have them */
+    const pl_short *few; /* whose graph's they are; NULL: they are all there are. With the blocks on
+                            both sides of a cut, those that it leaves out are named, too */
     const char *told;    /* by pl_names_tell */
 } pl_names;
 

@@ -128,10 +128,8 @@ static void tell_names(const names *n, pl_summary *s)
 /* The block that has a value, counted in the whole graph; -1: none, or all are here. */
 static int block_of(const pl_short *few, const pl_value *v)
 {
-    int block = few && v ? few->block[v->id] : -1;
-    for (int c = 0; block >= 0 && c < few->n_cuts; c++)
-        if (block >= few->cut[c].from) block += few->cut[c].to - few->cut[c].from;
-    return block;
+    const int block = few && v ? few->block[v->id] : -1;
+    return block < 0 ? -1 : pl_short_instance(few, block);
 }
 
 /* A shift is a send and a receive: it is counted where it is received. */

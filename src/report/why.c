@@ -115,12 +115,8 @@ static pl_compare_side side_of(const pl_candidate *k, const char *name, pl_arena
 /* What a GiB more per device is worth, as the search has it; 0: it does not know. */
 static double price_of(const pl_found *b)
 {
-    for (int i = 0; i < b->search->n; i++) {
-        const pl_auto_mesh *m = &b->search->mesh[i];
-        if (m->fits && b->take->searched && pl_mesh_alike(&m->mesh, &b->take->plan->mesh))
-            return m->answer.price * 0x1p30;
-    }
-    return 0;
+    const pl_auto_mesh *m = b->take->searched ? pl_auto_on(b->search, &b->take->plan->mesh) : NULL;
+    return m ? m->answer.price * 0x1p30 : 0;
 }
 
 static void add_memory(const pl_found *b, pl_arena *tmp, pl_text *t)

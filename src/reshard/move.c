@@ -130,8 +130,8 @@ static bool is_run(const pl_region *mine, const pl_region *other, int64_t at, in
 }
 
 /* Are the blocks, in the order of the group, a member's part as it lies in memory? Where parts are
- * even, each axis moves a block by its own distance: one step and the last one along each say it.
- */
+ * even, a block begins at a sum of distances, one for each axis. Along an axis blocks only rise and
+ * do not overlap: if its first and its last are in place, so are those between. */
 static bool in_order(const pl_placement *part, const pl_placement *others, unsigned axes,
                      int64_t block, const pl_mesh *m, const pl_shape *s)
 {
