@@ -15,6 +15,10 @@ enum {
     ROUNDS = 2000 /* of placing again, at most: who has not learned by then does not             */
 };
 
+/* What pl_offsets_place leaves of the way to the bound: 8 MB of 80 GB, which all its rounds often
+ * go after in vain. */
+static const double NEAR = 1e-4;
+
 /* One problem and the best that is known of it. */
 typedef struct state {
     const pl_boxes *boxes;
@@ -223,7 +227,9 @@ bool pl_offsets_place(int n, const pl_buf buf[], int64_t align, int64_t capacity
                       pl_arena *out, pl_offsets *layout, pl_err *err)
 {
     const int64_t pairs = n > MANY ? 0 : QUICK * (int64_t)n * n;
-    const pl_offsets_options quick = { .pairs = pairs, .keys = 1u << PL_KEY_BEST, .slack = slack };
+    const pl_offsets_options quick = { .pairs = pairs,
+                                       .keys = 1u << PL_KEY_BEST,
+                                       .slack = slack > NEAR ? slack : NEAR };
     const pl_offsets_options wide = { .any = true };
     if (pl_offsets_solve(n, buf, align, capacity, &quick, out, layout, err)) return true;
     *err = (pl_err){ 0 };

@@ -77,7 +77,7 @@ typedef struct pl_offsets_options {
  *   align     bytes, a power of two; sizes are rounded up to it
  *   capacity  bytes of device memory
  *   slack     so much above what is live, as a share of it, is low enough, if within the capacity;
- *             0: none
+ *             1e-4 at least
  *   out       owns layout->offset
  *
  * Fails with PL_EINFEASIBLE; the message gives the step where most memory is live, the bytes live

@@ -36,9 +36,7 @@ bool pl_verify_noise(const pl_verify_whole *whole, const pl_verify_whole *twin, 
 {
     pl_arena *arena = pl_arena_new("verify noise");
     double *sample = PL_NEW_N(arena, double, whole->n + 1);
-    pl_verify_options options = *whole->options;
-    pl_verify_side s = { .options = &options, .graphs = &whole->graphs, .arena = arena };
-    options.plan.lower.order = PL_ORDER_PROGRAM; /* the same numbers, without a search */
+    pl_verify_side s = { .options = whole->options, .graphs = &whole->graphs, .arena = arena };
     if (whole->of) s.narrow = &whole->of->graphs;
     for (int i = 0; i < whole->n; i++) noise[i] = 0;
     if (twin) pl_verify_record_whole(twin, whole, noise);

@@ -296,9 +296,12 @@ bool pl_verify_side_step(pl_verify_side *side, int64_t step, pl_err *err)
     return run_step(side, STEP, step, err);
 }
 
-/* What is spoiled of a step is spoiled of all its micro-batches. */
+/* What is spoiled of a step is spoiled of all its micro-batches. The whole gives the same numbers
+ * in any order, so none is searched for it. */
 static bool lower(pl_verify_side *side, const pl_plan *const plan[], bool split, pl_err *err)
 {
+    pl_lower_options options = side->options->plan.lower;
+    if (!split) options.order = PL_ORDER_PROGRAM;
     const bool staged = plan[STEP]->stages != NULL;
     const pl_plan *runs[PL_VERIFY_GRAPHS];
     for (int i = 0; i < PL_VERIFY_GRAPHS; i++) {
@@ -309,8 +312,7 @@ static bool lower(pl_verify_side *side, const pl_plan *const plan[], bool split,
     side->store = pl_store_new(runs[STEP], side->rank, side->arena);
     for (int i = 0; i < PL_VERIFY_GRAPHS; i++) {
         pl_program *p;
-        PL_TRY(pl_program_lower(runs[i], side->rank, side->store, &side->options->plan.lower,
-                                side->arena, &p, err));
+        PL_TRY(pl_program_lower(runs[i], side->rank, side->store, &options, side->arena, &p, err));
         if (split) PL_TRY(pl_program_check(p, err));
         if (split && side->options->spoil) side->options->spoil(p, side->options->spoil_arg);
         side->program[i] = p;

@@ -31,6 +31,7 @@ command -v chromium > /dev/null || { [ "$failures" = 0 ] && skip_all 'no chromiu
 
 # draws PAGE [KNOWN]: what a browser makes of it passes the checks; KNOWN is the title of a part of a tensor.
 draws() {
+    [ -z "${PLEAT_SANITIZE:-}" ] || return 0 # the browser has none
     awk -v checks="$checks" -v known="${2:-}" '
         /^<title>/ { print "<script>const errors = []; addEventListener(\"error\", (e) => errors.push(e.message));</script>" }
         /^<body>/ { print "<body data-known=\"" known "\">"; next }
@@ -41,7 +42,7 @@ draws() {
     ! grep '^FAILED' dom || say_failure "$1: see above"
     grep -qE '^checks: [0-9]{2,}' dom || say_failure "$1: the checks did not run"
 }
-for name in one blocks auto large image; do
+for name in one blocks auto image; do
     runs 0 '' "$pleat" show $name.json -o page.html
     draws page.html
 done
@@ -55,5 +56,6 @@ draws page.html
 runs 0 '' "$pleat" show "$hostile" zero.json -o page.html
 draws page.html
 check 'a name is text' grep -qF "&lt;img src=x onerror=alert(1)&gt;&amp;amp;\"'.json" dom
+draws large.html
 draws memory.html
 finish
