@@ -162,6 +162,12 @@ static bool has_room(const choosing *x, const pl_candidate *k)
     return fits;
 }
 
+/* Of what beats nothing only the seconds are told. */
+static bool is_no_use(const choosing *x, const pl_candidate *k)
+{
+    return x->r->beat > 0 && k->forecast.step_seconds >= x->r->beat;
+}
+
 /* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does
  * not fit, the next one, as long as there is one that does. */
 static bool take_best(choosing *x, pl_err *err)
@@ -171,6 +177,8 @@ static bool take_best(choosing *x, pl_err *err)
         qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
         b->take = b->at;
         fitted = b->take->fits;
+        b->rough = is_no_use(x, b->take) && needs_whole(x, b->take);
+        if (is_no_use(x, b->take)) return true;
         PL_TRY(pl_candidate_whole(x, b->take, err));
         if (!needs_whole(x, b->take)) break;
         if (needs_room_alone(x, b->take) && has_room(x, b->take)) break;

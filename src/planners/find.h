@@ -40,7 +40,7 @@ typedef struct pl_tried {
     int64_t micro;
     double seconds; /* of its fastest plan; INFINITY: none was found    */
     bool fits;      /* one may, that is no faster than another number's */
-    bool outlined;  /* seconds: about, by its layouts; it has no plan   */
+    bool outlined;  /* seconds: about, by layouts or few of its blocks  */
 } pl_tried;
 
 typedef struct pl_found {
@@ -60,6 +60,8 @@ typedef struct pl_found {
                                many of their blocks recomputed as it takes; INFINITY: none fits;
                                0: not looked at                                                  */
     bool outlined;          /* that is far beyond that of the request's `like`                   */
+    bool rough;             /* few of its blocks say that it fits, nearly: it is not below `beat`,
+                               so that the whole was not asked                                   */
     double floor;           /* seconds of a step that no plan of any kind is below: what its nodes
                                take, shared out evenly; 0: not asked for (-O3)                   */
     double seconds;         /* that finding it took                                              */

@@ -169,6 +169,13 @@ static void search_between(choosing *x, double low, double high)
     }
 }
 
+/* Is no plan faster than what there is to beat, of those that keep all on the device or recompute
+ * blocks? Then lesser caps are no use. */
+static bool is_beaten(const choosing *x)
+{
+    return x->r->beat > 0 && x->b->search->bound / x->shares >= x->r->beat;
+}
+
 /* Searches below a cap. False also where nothing that is found there, be it too large, is faster
  * than what there is to beat: what takes less memory is slower. */
 static bool search_worth(choosing *x, double cap, double *over, pl_err *err)
@@ -219,13 +226,13 @@ bool pl_searches_run(choosing *x, pl_err *err)
     pl_err why = { 0 };
     if (x->stages > 1) return search_stages(x, err);
     PL_TRY(search_below(x, cap, &over, err));
-    for (int i = 1; over > 0 && i < MOST_TRIES && !pl_candidates_late(x); i++) {
+    for (int i = 1; over > 0 && i < MOST_TRIES && !is_beaten(x) && !pl_candidates_late(x); i++) {
         high = cap;
         cap = fmin(cap, x->b->search->memory) - over;
         if (cap <= 0 || !search_binding(x, cap, &why)) return true;
         PL_TRY(add_found(x, &over, err));
     }
-    if (over <= 0 && cap < high) search_between(x, cap, high);
+    if (over <= 0 && cap < high && !is_beaten(x)) search_between(x, cap, high);
     return true;
 }
 
@@ -271,7 +278,7 @@ static bool search_recomputed(choosing *x, pl_err *err)
 {
     pl_auto *plain = x->plain, *last = x->b->search;
     if (!pl_fold_copies(&plain->fold) || pl_candidates_late(x)) return true;
-    if (x->bounded && (is_trusted(x, last) || pl_recompute_is_none(last))) return true;
+    if (x->bounded && (is_beaten(x) || is_trusted(x, last) || pl_recompute_is_none(last))) return true;
     if (last != plain && plain->best >= 0 && plain->seconds < pl_candidates_fastest(x->b))
         PL_TRY(search_apart(x, plain, err));
     if (x->bounded && (is_trusted(x, last) || is_gain(x))) return true;

@@ -215,7 +215,7 @@ static void note_tried(const numbers *x, pl_found *b)
         const pl_found *f = x->found[i];
         if (!f) continue;
         const bool fits = !x->why[i].code || f->beaten || f->outlined;
-        tried[b->n_tried++] = (pl_tried){ x->at[i], x->seconds[i], fits, f->outlined };
+        tried[b->n_tried++] = (pl_tried){ x->at[i], x->seconds[i], fits, f->outlined || f->rough };
     }
     b->tried = tried;
     b->seconds = pl_clock_now() - x->begun;
