@@ -82,7 +82,7 @@ bool pl_candidates_late(const choosing *x)
  * 4 or 6, or weights are gathered several blocks ahead. */
 static const struct {
     int least, period;
-} few_blocks[PL_FEW_LENGTHS] = { { 8, 2 }, { 32, 12 } };
+} few_blocks[PL_SAMPLES] = { { 8, 2 }, { 32, 12 }, { 4, 2 } };
 enum { BRIEF = 20000, MOST_STRETCHES = 16 };
 enum { TRIAL_ROOM = 3 }; /* candidates of a trial, the best so far and those at hand */
 static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly */
@@ -119,6 +119,11 @@ void pl_candidates_shorten(choosing *x, const pl_fold *fold)
         pl_cut cut;
         const int n = cut_stretch(0, pl_fold_copies(x->fold), i, &cut);
         x->few[i] = shorten(x, n, &cut);
+    }
+    if (x->few[0] && !x->few[1]) {
+        pl_cut cut;
+        const int n = cut_stretch(0, pl_fold_copies(x->fold), PL_FEWEST, &cut);
+        x->fewest = shorten(x, n, &cut);
     }
 }
 
@@ -188,8 +193,9 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
 static bool is_promising(const choosing *x, const pl_sample few[], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
-    const pl_sample *a = &few[0], *b = few[1].blocks > a->blocks ? &few[1] : a;
-    if (!beat || !a->blocks) return true;
+    const pl_sample *a = &few[few[PL_FEWEST].blocks ? PL_FEWEST : 0],
+                    *b = &few[few[PL_FEWEST].blocks || !few[1].blocks ? 0 : 1];
+    if (!beat || !b->blocks) return true;
     const double more =
         b == a ? 0 : (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
     const double seconds = b->seconds + more * (b->seconds - a->seconds),
@@ -400,6 +406,19 @@ bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g, 
     return pl_strategy_plan(&s, g, NULL, x->out, p, err);
 }
 
+/* For the line of two numbers of blocks, where there is something to beat. */
+static bool sample_fewest(const choosing *x, const char *text, pl_sample few[], pl_err *err)
+{
+    pl_candidate k = { .name = text };
+    pl_plan *p;
+    pl_forecast f;
+    if (!x->beat || !x->fewest || !few[0].blocks) return true;
+    PL_TRY(pl_candidates_plan(x, text, x->fewest->graph, &p, err) && lower(x, &k, p, err));
+    pl_forecast_make(k.program, &x->speed, x->out, &f);
+    few[PL_FEWEST] = (pl_sample){ x->fewest->kept, f.step_seconds, (double)f.memory.peak };
+    return true;
+}
+
 /* A layout does with many blocks what it does with few: the whole plan is made when it is taken. */
 bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
 {
@@ -416,9 +435,10 @@ bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
         told = forecast_few(x, &k, x->few[i], p, &few[i]);
         if (!told) PL_TRY(is_promising(x, few, err));
     }
+    if (!told) PL_TRY(sample_fewest(x, text, few, err) && is_promising(x, few, err));
     half->left = half->only && !told;
     if (half->left) return pl_err_set(err, PL_EUNSUPPORTED, "few of its blocks do not tell");
-    if (!told) PL_TRY(is_promising(x, few, err) && make_whole(x, &k, err));
+    if (!told) PL_TRY(make_whole(x, &k, err));
     add_candidate(x, k);
     return true;
 }

@@ -10,6 +10,7 @@
 static const double NEAR = 1.02;   /* of the fastest: other sizes of a layout are worth a look,  */
 static const double HOPEFUL = 1.5; /* and those beyond one that takes no more than this         */
 static const double WIDE = 2;      /* of the fastest, for another number of micro-batches: slow */
+static const double SLOWER = 1.03; /* of the fastest: no use with copies on top              */
 static const double WORTH = 0.02;  /* of the step: host memory may save what is made again      */
 static const double FAR = 1.12;    /* of the outline to beat: not worth a search; outline_of()  */
 
@@ -231,16 +232,29 @@ static bool is_short(const choosing *x)
     return x->tight && (!k || k->forecast.again_seconds > WORTH * k->forecast.step_seconds);
 }
 
+/* Does a layout fit without what it puts into the host's memory, or is it clearly slower than what
+ * fits? Copies make it no faster. */
+static bool is_idle(const choosing *x, const char *text)
+{
+    const char *host = strstr(text, ",offload=");
+    if (!host) return false;
+    const char *base = pl_arena_fmt(x->out, "%.*s", (int)(host - text), text);
+    const pl_candidate *k = pl_candidates_named(x->b, ask_for(x, base));
+    return k && (k->fits || k->forecast.step_seconds > SLOWER * pl_candidates_fastest(x->b));
+}
+
 /* What is offered for later. */
 static void list_later(const choosing *x, pl_offers *l)
 {
     const unsigned now = is_short(x) ? PL_OFFER_SHORT : 0;
     const bool tables = now && is_of_tables(x->g);
+    const int usual = usual_size(x->c);
     if (x->tight) list_tight(x, l);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            if (o->when & now && (tables || !(o->when & PL_OFFER_TABLES)))
-                add_attempt(x, l, o, usual_size(x->c), false);
+            if (o->when & now && (tables || !(o->when & PL_OFFER_TABLES)) &&
+                !is_idle(x, offer_text(x, o, usual)))
+                add_attempt(x, l, o, usual, false);
     list_left(l);
 }
 
@@ -348,11 +362,12 @@ static int put_far_last(const choosing *x, pl_offers *l)
 bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err)
 {
     const double beat = x->r->like ? x->r->like->outline : 0;
+    const pl_candidate far = { .fits = true, .forecast.step_seconds = FAR * beat };
     if (!(beat > 0 && beat < INFINITY) || !l->n) return true;
     list_tight(x, l);
     const int all = l->n;
     l->n = put_far_last(x, l);
-    pl_offers_try(x, NULL, l, "playing through layout");
+    pl_offers_try(x, &far, l, "playing through layout");
     pl_offers_take(x, l);
     l->n = all;
     x->b->outline = outline_of(x, l);
