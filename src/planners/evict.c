@@ -148,6 +148,8 @@ bool pl_candidates_evict(choosing *x, pl_err *err)
     pl_candidate base;
     if (k && !(k->forecast.again_seconds > 0) && !k->forecast.memory.host) return true;
     if (x->stages > 1 || x->g->nodes.n > PL_EVICTION_NODES || pl_candidates_late(x)) return true;
+    x->b->unevicted = x->r->blocks;
+    if (x->r->blocks) return true;
     PL_TRY(make_base(x, &base, err));
     pl_arena *tmp = pl_arena_new("eviction");
     evicting e = open_evicting(x, &base, NULL, tmp);

@@ -60,6 +60,7 @@ typedef struct pl_found {
                                many of their blocks recomputed as it takes; INFINITY: none fits;
                                0: not looked at                                                  */
     bool outlined;          /* that is far beyond that of the request's `like`                   */
+    bool unevicted;         /* eviction was left out, as the request's `blocks` has it            */
     bool rough;             /* few of its blocks say that it fits, nearly: it is not below `beat`,
                                so that the whole was not asked                                   */
     double floor;           /* seconds of a step that no plan of any kind is below: what its nodes
@@ -97,6 +98,8 @@ typedef struct pl_plan_request {
     const struct pl_found *like; /* of auto: what was found for another number of micro-batches and
                                   is to be beaten; it is no use to look where layouts are far slower
                                   than its `outline`. NULL: nobody knows                         */
+    bool blocks;               /* of auto: where memory binds whole blocks are recomputed, and no
+                                  single tensors made again or copied (eviction), which takes long */
     bool hasty;                /* of auto: nor is it where less than the least that its tables
                                   count is there                                                 */
 } pl_plan_request;

@@ -67,6 +67,7 @@ typedef struct numbers {
     pl_err why[MOST_NUMBERS];      /* that it came to nothing         */
     double seconds[MOST_NUMBERS];  /* of its plan, or about; INFINITY: nothing of use was found */
     int best;                      /* -1: none yet                    */
+    bool blocks;                   /* as pl_plan_request's            */
 } numbers;
 
 bool pl_step_has_statistics(const pl_graph *g)
@@ -103,6 +104,7 @@ static bool try_number(numbers *x, int i, pl_err *err)
 {
     pl_plan_request r = *x->r;
     pl_graph *g;
+    r.blocks = x->blocks;
     if (r.search.seconds > 0) r.search.seconds = fmax(seconds_left(x), 1e-3);
     x->seconds[i] = INFINITY;
     if (x->best >= 0) r.beat = x->seconds[x->best], r.like = x->found[x->best];
@@ -221,10 +223,33 @@ static void note_tried(const numbers *x, pl_found *b)
     b->seconds = pl_clock_now() - x->begun;
 }
 
+/* With eviction, where that was left out; what is no faster then stays. */
+static bool refine_best(numbers *x, pl_err *err)
+{
+    const int i = x->best;
+    pl_found *before = x->found[i];
+    const double seconds = x->seconds[i];
+    if (!before->unevicted || seconds_left(x) < 0) return true;
+    x->blocks = false;
+    x->best = -1;
+    PL_TRY(try_number(x, i, err));
+    if (x->best == i && x->seconds[i] < seconds) return true;
+    x->best = i, x->found[i] = before, x->seconds[i] = seconds, x->why[i] = (pl_err){ 0 };
+    return true;
+}
+
+/* Numbers are compared without eviction, unless nothing fits that does without. */
 static bool find_number(numbers *x, pl_found **found, pl_err *err)
 {
-    PL_TRY(find_fitting(x, err) && find_fastest(x, err));
+    pl_err why = { 0 };
+    x->blocks = x->n > 1;
+    if (!find_fitting(x, &why)) {
+        x->blocks = false;
+        PL_TRY(find_fitting(x, err));
+    }
+    PL_TRY(find_fastest(x, err));
     if (x->best || x->found[0]->tight) PL_TRY(find_better(x, err));
+    PL_TRY(refine_best(x, err));
     *found = x->found[x->best];
     if (x->best || (*found)->tight) note_tried(x, *found);
     return true;
