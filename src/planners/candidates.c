@@ -85,7 +85,8 @@ static const struct {
 } few_blocks[PL_SAMPLES] = { { 8, 2 }, { 32, 12 }, { 4, 2 } };
 enum { BRIEF = 20000, MOST_STRETCHES = 16 };
 enum { TRIAL_ROOM = 3 }; /* candidates of a trial, the best so far and those at hand */
-static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly */
+static const double SLOW = 1.03, LARGE = 1.5; /* clearly, where few blocks do not tell exactly, */
+static const double SLOW_BY_FEWEST = 1.1;     /* and where one number of few is not of many       */
 static const double ROOMY = 0.005; /* above its bound, a layout of a brief program is low enough */
 static const double MOST_LEFT = 0.8; /* of all blocks: with more it saves nothing                 */
 
@@ -188,19 +189,20 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
 
 /* Where few blocks do not tell exactly, two numbers of them tell whether more would come near what
  * there is to beat; one tells that of itself. The seconds of the whole are on the line of two
- * within 2 percent, as seen; the bytes may be a quarter less, as what is ahead or in buckets has
- * its limits. False: it would not. */
+ * within 2 percent, as seen (within 10 on that from the fewest); the bytes may be a quarter less,
+ * as what is ahead or in buckets has its limits. False: it would not. */
 static bool is_promising(const choosing *x, const pl_sample few[], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
-    const pl_sample *a = &few[few[PL_FEWEST].blocks ? PL_FEWEST : 0],
-                    *b = &few[few[PL_FEWEST].blocks || !few[1].blocks ? 0 : 1];
-    if (!beat || !b->blocks) return true;
+    const bool fewest = few[PL_FEWEST].blocks > 0;
+    const pl_sample *a = &few[fewest ? PL_FEWEST : 0], *b = &few[!fewest && few[1].blocks];
+    if (!beat || !few[0].blocks) return true;
     const double more =
         b == a ? 0 : (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
     const double seconds = b->seconds + more * (b->seconds - a->seconds),
                  bytes = b->bytes + more * (b->bytes - a->bytes);
-    const bool slow = seconds > SLOW * beat->forecast.step_seconds,
+    const double clearly = fewest ? SLOW_BY_FEWEST : SLOW;
+    const bool slow = seconds > clearly * beat->forecast.step_seconds,
                large = bytes > LARGE * x->b->limit;
     if (!large && !(slow && beat->fits)) return true;
     return pl_err_set(err, PL_EINFEASIBLE,

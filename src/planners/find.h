@@ -99,7 +99,7 @@ typedef struct pl_plan_request {
                                   is to be beaten; it is no use to look where layouts are far slower
                                   than its `outline`. NULL: nobody knows                         */
     bool blocks;               /* of auto: where memory binds whole blocks are recomputed, and no
-                                  single tensors made again or copied (eviction), which takes long */
+                                  single tensors made again or copied: that takes long           */
     bool hasty;                /* of auto: nor is it where less than the least that its tables
                                   count is there                                                 */
 } pl_plan_request;

@@ -278,7 +278,8 @@ static bool search_recomputed(choosing *x, pl_err *err)
 {
     pl_auto *plain = x->plain, *last = x->b->search;
     if (!pl_fold_copies(&plain->fold) || pl_candidates_late(x)) return true;
-    if (x->bounded && (is_beaten(x) || is_trusted(x, last) || pl_recompute_is_none(last))) return true;
+    if (x->bounded && (is_beaten(x) || is_trusted(x, last) || pl_recompute_is_none(last)))
+        return true;
     if (last != plain && plain->best >= 0 && plain->seconds < pl_candidates_fastest(x->b))
         PL_TRY(search_apart(x, plain, err));
     if (x->bounded && (is_trusted(x, last) || is_gain(x))) return true;

@@ -235,11 +235,37 @@ static void what_is_clearly_worse_is_not_made_whole(void **state)
     pl_arena_free(a);
 }
 
+/* Of 24 blocks one number of few is left, and a smaller one for the line of two. */
+static void the_line_of_two_is_near_the_whole(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    pl_cluster *c;
+    pl_err err = { 0 };
+    const char *layout = "zero=3,tp=8,sp";
+    const pl_graph *g = training_graph("gpt2:layers=24,hidden=512,heads=8,batch=16", a);
+    EXPECT(pl_cluster_find("2x8xv100", a, &c, &err), "%s", err.msg);
+    const pl_plan_request request = request_of("auto", c, a);
+    pl_candidate at[1];
+    pl_found b = { .at = at };
+    choosing x = pl_candidates_open(&b, g, c, &request, a);
+    EXPECT(pl_auto_open(g, c, &request.search, a, &b.search, &err), "%s", err.msg);
+    pl_candidates_shorten(&x, &b.search->fold);
+    EXPECT(pl_candidates_add_layout(&x, layout, &err), "%s", err.msg);
+    EXPECT(!at->forecast.times, "few blocks tell of %s", layout);
+    const double seconds = at->forecast.step_seconds, bytes = (double)at->forecast.memory.peak;
+    EXPECT(is_made(&x, layout, seconds, bytes, 1), "as fast, and not made");
+    EXPECT(!is_made(&x, layout, seconds, bytes, 0.8), "slower by a quarter, and made");
+    pl_candidates_close(&x);
+    pl_arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_whole_says_the_same),
                                         cmocka_unit_test(answers_are_decoded_for_few_blocks),
                                         cmocka_unit_test(a_sketch_says_the_same),
-                                        cmocka_unit_test(what_is_clearly_worse_is_not_made_whole) };
+                                        cmocka_unit_test(what_is_clearly_worse_is_not_made_whole),
+                                        cmocka_unit_test(the_line_of_two_is_near_the_whole) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

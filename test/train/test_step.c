@@ -136,6 +136,26 @@ static void test_outlined(void **state)
     pl_arena_free(x.arena);
 }
 
+/* Eviction is left to the best number, which has it as if there were no other. */
+static void test_evicted(void **state)
+{
+    static const char model[] = "gpt2:layers=4,hidden=256,heads=4,vocab=1000,seq=128,batch=16";
+    (void)state;
+    asked x = ask_of("1x1xv100", model, "auto", 120e6);
+    const pl_found *f = must_find(&x);
+    EXPECT(f->n_tried > 1 && micro_of(f) == 1 && !f->unevicted, "%d numbers", f->n_tried);
+    const double step = f->take->forecast.step_seconds;
+    x.request.strategy.micro = 1;
+    EXPECT(must_find(&x)->take->forecast.step_seconds == step, "alone it takes something else");
+    x.request.blocks = true;
+    pl_err err;
+    pl_found *blocks;
+    const bool fits = find(&x, &blocks, &err);
+    EXPECT(blocks->unevicted && (!fits || blocks->take->forecast.step_seconds > step),
+           "nothing is evicted");
+    pl_arena_free(x.arena);
+}
+
 /* With any number. */
 static void test_nothing_fits(void **state)
 {
@@ -204,7 +224,7 @@ int main(void)
         cmocka_unit_test(test_said),       cmocka_unit_test(test_found),
         cmocka_unit_test(test_statistics), cmocka_unit_test(test_nothing_fits),
         cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_outlined),
+        cmocka_unit_test(test_outlined),   cmocka_unit_test(test_evicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
