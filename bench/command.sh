@@ -5,6 +5,7 @@
 #   large    LLaMA-3 70B and 405B on 16,384 devices, with a strategy and searched
 #   tight    models that fit where blocks are recomputed
 #   hosted   models that fit where states lie in the host's memory
+#   numbers  models that fit in one of many numbers of micro-batches
 #   stages   with pipelines (-O 3)
 # PLEAT is the program (build/pleat), BEFORE another one that each command is timed with in turn (or none), ROUNDS how
 # often (3; the least counts), LIMIT after how many seconds a command is given up (100).
@@ -14,7 +15,7 @@ pleat=${PLEAT:-build/pleat}
 before=${BEFORE:-}
 rounds=${ROUNDS:-3}
 limit=${LIMIT:-100}
-[ $# -gt 0 ] || set -- depth devices large tight hosted stages
+[ $# -gt 0 ] || set -- depth devices large tight hosted numbers stages
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -81,6 +82,14 @@ hosted() {
     row hosted llama3-8b:batch=64,seq=4096,dtype=bf16 1x1xh100
     row hosted llama3-8b:batch=64,seq=4096,dtype=bf16 1x8xv100
     row hosted llama3-70b:batch=64,seq=4096,dtype=bf16 1x8xh100
+}
+
+numbers() {
+    row numbers t5-large:batch=256 1x8xv100
+    row numbers llama3-8b:seq=8192,batch=64 1x8xh100
+    row numbers gpt2:seq=1024,batch=256 1x1xv100
+    row numbers bert-large:batch=1024 1x4xv100
+    row numbers llama3-405b:seq=4096,batch=512 64x8xh100
 }
 
 stages() {
