@@ -300,7 +300,7 @@ static bool find_auto(choosing *x, pl_err *err)
     }
     PL_TRY(take_best(x, err));
     if (!b->take->fits) return nothing_fits(x, err);
-    PL_TRY(loosen_bound(x, err));
+    PL_TRY(is_no_use(x, b->take) || loosen_bound(x, err));
     if (b->search->best < 0) PL_TRY(pl_auto_again(b->search, INFINITY, x->out, err));
     b->search->seconds /= x->shares; /* the longest stage takes no less than all in the mean */
     b->search->bound /= x->shares;

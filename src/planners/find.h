@@ -40,7 +40,7 @@ typedef struct pl_tried {
     int64_t micro;
     double seconds; /* of its fastest plan; INFINITY: none was found    */
     bool fits;      /* one may, that is no faster than another number's */
-    bool outlined;  /* seconds: about, by layouts or few of its blocks  */
+    bool outlined;  /* seconds: about, by layouts or few of its blocks, or without eviction */
 } pl_tried;
 
 typedef struct pl_found {

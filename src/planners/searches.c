@@ -92,6 +92,13 @@ static void doubt_last(choosing *x, const pl_auto_mesh *m)
 
 /* -- below a cap ------------------------------------------------------------------------------- */
 
+/* How many times as long as the least a plan may take: one that recomputes all blocks takes less
+ * with fewer of them. */
+static double spare_of(const pl_problem *problem)
+{
+    return problem->n_again == 1 ? PL_RECOMPUTE_MOST : 1;
+}
+
 /* The best plan of every mesh. How much less memory it would take for one to fit; 0: one does. */
 static bool add_found(choosing *x, double *over, pl_err *err)
 {
@@ -102,10 +109,8 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         if (!m->fits) continue;
         pl_watch_tell(f->watch, "playing through the plan of mesh", i + 1, f->n);
         PL_TRY(add_answer(x, m, m->answer.value, err));
-        /* with fewer blocks recomputed it may be faster than its bound */
-        const double spared = m->problem->n_again == 1 ? PL_RECOMPUTE_MOST : 1;
         const pl_candidate *k = &x->b->at[x->b->n - 1];
-        const bool worth = m->bound / x->shares < spared * pl_candidates_goal(x);
+        const bool worth = m->bound / x->shares < spare_of(m->problem) * pl_candidates_goal(x);
         if (!f->method && worth && k->fits) doubt_last(x, m); /* else a lesser cap comes first */
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k)));
     }
@@ -173,7 +178,8 @@ static void search_between(choosing *x, double low, double high)
  * blocks? Then lesser caps are no use. */
 static bool is_beaten(const choosing *x)
 {
-    return x->r->beat > 0 && x->b->search->bound / x->shares >= x->r->beat;
+    const pl_auto *f = x->b->search;
+    return x->r->beat > 0 && f->bound / x->shares >= spare_of(f->mesh->problem) * x->r->beat;
 }
 
 /* Searches below a cap. False also where nothing that is found there, be it too large, is faster

@@ -217,7 +217,8 @@ static void note_tried(const numbers *x, pl_found *b)
         const pl_found *f = x->found[i];
         if (!f) continue;
         const bool fits = !x->why[i].code || f->beaten || f->outlined;
-        tried[b->n_tried++] = (pl_tried){ x->at[i], x->seconds[i], fits, f->outlined || f->rough };
+        const bool about = f->outlined || f->rough || (f->unevicted && f != b);
+        tried[b->n_tried++] = (pl_tried){ x->at[i], x->seconds[i], fits, about };
     }
     b->tried = tried;
     b->seconds = pl_clock_now() - x->begun;
@@ -239,15 +240,21 @@ static bool refine_best(numbers *x, pl_err *err)
 }
 
 /* Numbers are compared without eviction, unless nothing fits that does without. */
+static bool find_first(numbers *x, pl_err *err)
+{
+    bool unevicted = false;
+    x->blocks = x->n > 1;
+    if (find_fitting(x, err)) return true;
+    for (int i = 0; i < x->n; i++) unevicted |= x->found[i] && x->found[i]->unevicted;
+    if (err->code != PL_EINFEASIBLE || !unevicted) return false;
+    *err = (pl_err){ 0 };
+    x->blocks = false;
+    return find_fitting(x, err);
+}
+
 static bool find_number(numbers *x, pl_found **found, pl_err *err)
 {
-    pl_err why = { 0 };
-    x->blocks = x->n > 1;
-    if (!find_fitting(x, &why)) {
-        x->blocks = false;
-        PL_TRY(find_fitting(x, err));
-    }
-    PL_TRY(find_fastest(x, err));
+    PL_TRY(find_first(x, err) && find_fastest(x, err));
     if (x->best || x->found[0]->tight) PL_TRY(find_better(x, err));
     PL_TRY(refine_best(x, err));
     *found = x->found[x->best];
