@@ -191,7 +191,7 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
  * there is to beat; one tells that of itself. The seconds of the whole are on the line of two
  * within 2 percent, as seen (within 10 on that from the fewest); the bytes may be a quarter less,
  * as what is ahead or in buckets has its limits. False: it would not. */
-static bool is_promising(const choosing *x, const pl_sample few[], pl_err *err)
+static bool is_promising(const choosing *x, const pl_sample few[static PL_SAMPLES], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
     const bool fewest = few[PL_FEWEST].blocks > 0;
@@ -315,7 +315,7 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
     pl_candidate k = {
         .name = name, .bound = m->bound / x->shares, .problem = m->problem, .value = value
     };
-    pl_sample few[PL_FEW_LENGTHS] = { 0 };
+    pl_sample few[PL_SAMPLES] = { 0 };
     bool told = false;
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
         const pl_short *s = shorten_answer(x, i, m->problem, value);
