@@ -113,19 +113,17 @@ static const pl_short *shorten(const choosing *x, int n, const pl_cut cut[])
 }
 
 /* That for plans that plan all blocks alike. */
+static const pl_short *shorten_all(const choosing *x, int length)
+{
+    pl_cut cut;
+    return shorten(x, cut_stretch(0, pl_fold_copies(x->fold), length, &cut), &cut);
+}
+
 void pl_candidates_shorten(choosing *x, const pl_fold *fold)
 {
     x->fold = fold;
-    for (int i = 0; i < PL_FEW_LENGTHS; i++) {
-        pl_cut cut;
-        const int n = cut_stretch(0, pl_fold_copies(x->fold), i, &cut);
-        x->few[i] = shorten(x, n, &cut);
-    }
-    if (x->few[0] && !x->few[1]) {
-        pl_cut cut;
-        const int n = cut_stretch(0, pl_fold_copies(x->fold), PL_FEWEST, &cut);
-        x->fewest = shorten(x, n, &cut);
-    }
+    for (int i = 0; i < PL_FEW_LENGTHS; i++) x->few[i] = shorten_all(x, i);
+    if (x->few[0] && !x->few[1]) x->fewest = shorten_all(x, PL_FEWEST);
 }
 
 /* That in which each stretch of blocks that are planned alike has a few of them. */

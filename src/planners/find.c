@@ -177,8 +177,10 @@ static bool take_best(choosing *x, pl_err *err)
         qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
         b->take = b->at;
         fitted = b->take->fits;
-        b->rough = is_no_use(x, b->take) && needs_whole(x, b->take);
-        if (is_no_use(x, b->take)) return true;
+        if (is_no_use(x, b->take)) {
+            b->rough = needs_whole(x, b->take);
+            return true;
+        }
         PL_TRY(pl_candidate_whole(x, b->take, err));
         if (!needs_whole(x, b->take)) break;
         if (needs_room_alone(x, b->take) && has_room(x, b->take)) break;

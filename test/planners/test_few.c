@@ -185,79 +185,88 @@ static void a_sketch_says_the_same(void **state)
 
 /* -- what is not worth making whole ------------------------------------------------------------ */
 
-/* A layout whose program has no period, beside one that takes `part` of its time. */
-static bool is_made(choosing *x, const char *layout, double seconds, double bytes, double part)
+/* A layout that few blocks do not tell of, made whole: what takes it to ask for it once more. */
+typedef struct untold {
+    pl_arena *a;
+    const char *layout;
+    const pl_graph *g;
+    pl_plan_request request;
+    pl_candidate at[1];
+    pl_found b;
+    choosing x;
+    double seconds, bytes;
+} untold;
+
+static untold *make_untold(const char *model, const char *layout)
 {
-    const pl_candidate beat = { .fits = true, .forecast.step_seconds = part * seconds };
+    pl_arena *a = pl_arena_new("test");
+    untold *u = PL_NEW(a, untold);
+    pl_cluster *c;
     pl_err err = { 0 };
-    x->beat = &beat;
-    x->b->n = 0;
-    x->b->limit = 1.01 * bytes;
-    const bool made = pl_candidates_add_layout(x, layout, &err);
+    EXPECT(pl_cluster_find("2x8xv100", a, &c, &err), "%s", err.msg);
+    u->a = a, u->layout = layout;
+    u->g = training_graph(model, a);
+    u->request = request_of("auto", c, a);
+    u->b.at = u->at;
+    u->x = pl_candidates_open(&u->b, u->g, c, &u->request, a);
+    EXPECT(pl_auto_open(u->g, c, &u->request.search, a, &u->b.search, &err), "%s", err.msg);
+    pl_candidates_shorten(&u->x, &u->b.search->fold);
+    EXPECT(pl_candidates_add_layout(&u->x, layout, &err), "%s", err.msg);
+    EXPECT(u->at->plan->graph == u->g && !u->at->forecast.times, "few blocks tell of %s", layout);
+    u->seconds = u->at->forecast.step_seconds, u->bytes = (double)u->at->forecast.memory.peak;
+    return u;
+}
+
+static void free_untold(untold *u)
+{
+    pl_candidates_close(&u->x);
+    pl_arena_free(u->a);
+}
+
+/* Beside one that takes `part` of its time, where there is room for `room` of its bytes. */
+static bool is_made(untold *u, double room, double part)
+{
+    const pl_candidate beat = { .fits = true, .forecast.step_seconds = part * u->seconds };
+    pl_err err = { 0 };
+    u->x.beat = &beat;
+    u->b.n = 0;
+    u->b.limit = 1.01 * room * u->bytes;
+    const bool made = pl_candidates_add_layout(&u->x, u->layout, &err);
     EXPECT(made || (err.code == PL_EINFEASIBLE && strstr(err.msg, "of its blocks say")), "%s",
            err.msg);
-    x->beat = NULL;
+    u->x.beat = NULL;
     return made;
 }
 
 static void what_is_clearly_worse_is_not_made_whole(void **state)
 {
     (void)state;
-    pl_arena *a = pl_arena_new("test");
-    pl_cluster *c;
+    untold *u = make_untold("gpt2:layers=80,hidden=512,heads=8,batch=16", "grid:4x4x1");
     pl_err err = { 0 };
-    const char *layout = "grid:4x4x1";
-    const pl_graph *g = training_graph("gpt2:layers=80,hidden=512,heads=8,batch=16", a);
-    EXPECT(pl_cluster_find("2x8xv100", a, &c, &err), "%s", err.msg);
-    const pl_plan_request request = request_of("auto", c, a);
-    pl_candidate at[1];
-    pl_found b = { .at = at };
-    choosing x = pl_candidates_open(&b, g, c, &request, a);
-    EXPECT(pl_auto_open(g, c, &request.search, a, &b.search, &err), "%s", err.msg);
-    pl_candidates_shorten(&x, &b.search->fold);
-    EXPECT(pl_candidates_add_layout(&x, layout, &err), "%s", err.msg);
-    EXPECT(at->plan->graph == g && !at->forecast.times, "few blocks tell of %s", layout);
-    const double seconds = at->forecast.step_seconds, bytes = (double)at->forecast.memory.peak;
-    EXPECT(is_made(&x, layout, seconds, bytes, 1), "as fast, and not made");
-    EXPECT(!is_made(&x, layout, seconds, bytes, 0.9), "slower by a tenth, and made");
-    EXPECT(is_made(&x, layout, seconds, 0.9 * bytes, 1), "maybe not too large, and not made");
-    EXPECT(!is_made(&x, layout, seconds, 0.5 * bytes, 1), "twice too large, and made");
+    EXPECT(is_made(u, 1, 1), "as fast, and not made");
+    EXPECT(!is_made(u, 1, 0.9), "slower by a tenth, and made");
+    EXPECT(is_made(u, 0.9, 1), "maybe not too large, and not made");
+    EXPECT(!is_made(u, 0.5, 1), "twice too large, and made");
     pl_halfway half = { .only = true };
-    x.halfway = &half;
-    EXPECT(!pl_candidates_add_layout(&x, layout, &err) && half.left, "made whole at once");
+    u->x.halfway = &half;
+    EXPECT(!pl_candidates_add_layout(&u->x, u->layout, &err) && half.left, "made whole at once");
     const pl_sample few = half.few[1];
     half.only = false;
-    EXPECT(!is_made(&x, layout, seconds, bytes, 0.9), "slower by a tenth, and made later");
-    EXPECT(is_made(&x, layout, seconds, bytes, 1), "as fast, and not made later");
-    EXPECT(few.blocks && at->forecast.step_seconds == seconds, "%.9g s later, not %.9g",
-           at->forecast.step_seconds, seconds);
-    pl_candidates_close(&x);
-    pl_arena_free(a);
+    EXPECT(!is_made(u, 1, 0.9), "slower by a tenth, and made later");
+    EXPECT(is_made(u, 1, 1), "as fast, and not made later");
+    EXPECT(few.blocks && u->at->forecast.step_seconds == u->seconds, "%.9g s later, not %.9g",
+           u->at->forecast.step_seconds, u->seconds);
+    free_untold(u);
 }
 
 /* Of 24 blocks one number of few is left, and a smaller one for the line of two. */
 static void the_line_of_two_is_near_the_whole(void **state)
 {
     (void)state;
-    pl_arena *a = pl_arena_new("test");
-    pl_cluster *c;
-    pl_err err = { 0 };
-    const char *layout = "zero=3,tp=8,sp";
-    const pl_graph *g = training_graph("gpt2:layers=24,hidden=512,heads=8,batch=16", a);
-    EXPECT(pl_cluster_find("2x8xv100", a, &c, &err), "%s", err.msg);
-    const pl_plan_request request = request_of("auto", c, a);
-    pl_candidate at[1];
-    pl_found b = { .at = at };
-    choosing x = pl_candidates_open(&b, g, c, &request, a);
-    EXPECT(pl_auto_open(g, c, &request.search, a, &b.search, &err), "%s", err.msg);
-    pl_candidates_shorten(&x, &b.search->fold);
-    EXPECT(pl_candidates_add_layout(&x, layout, &err), "%s", err.msg);
-    EXPECT(!at->forecast.times, "few blocks tell of %s", layout);
-    const double seconds = at->forecast.step_seconds, bytes = (double)at->forecast.memory.peak;
-    EXPECT(is_made(&x, layout, seconds, bytes, 1), "as fast, and not made");
-    EXPECT(!is_made(&x, layout, seconds, bytes, 0.8), "slower by a quarter, and made");
-    pl_candidates_close(&x);
-    pl_arena_free(a);
+    untold *u = make_untold("gpt2:layers=24,hidden=512,heads=8,batch=16", "zero=3,tp=8,sp");
+    EXPECT(is_made(u, 1, 1), "as fast, and not made");
+    EXPECT(!is_made(u, 1, 0.8), "slower by a quarter, and made");
+    free_untold(u);
 }
 
 int main(void)
