@@ -1,13 +1,15 @@
 /* The ways through a chain. Read pl_chain_min(): short chains are written out (is_short), others
  * folded (solve_chain); a choice with all copies alike is where the search starts (start_tied). */
 #include "chain/pair.h"
+#include "chain/reduce.h"
 #include "search/cap.h"
 #include "chain/solve.h"
 
 #include <math.h>
 
 enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PART = 4, TIED_PASSES = 60 };
-static const double SHORT = 2.5;  /* times what a ring with its ends holds */
+static const double SHORT = 2.5; /* times what a ring with its ends holds */
+static const double TIED_GAP = 1e-4;
 static const double ROUGH = 1e-3; /* gap of a first choice under a cap */
 
 /* Chains with few copies, or small ones, are written out: folding them would not save time. */
@@ -21,19 +23,30 @@ static bool is_short(const pl_chain *chain, const pl_search_options *options)
     return pl_chain_variables(chain) <= MOST_VARIABLES && all <= MOST_ENTRIES;
 }
 
+static double weigh_choice(const pl_chain *chain, pl_cost weights, const int *value)
+{
+    const pl_cost c = pl_chain_cost(chain, value);
+    return isinf(c.time) ? INFINITY : weights.time * c.time + weights.memory * c.memory;
+}
+
 /* The best choice with all copies alike, which is soon found where they are most of the chain, and
- * seldom far from the best. Returns the work. */
+ * seldom far from the best; unless what it would start from is better. Returns the work. */
 static int64_t start_tied(const pl_chain *chain, pl_cost weights, pl_search_options *options,
                           pl_arena *arena)
 {
     double outside = pl_chain_outside_entries(chain), block = pl_chain_block_entries(chain);
-    if (options->no_bound || options->start || outside > chain->copies * block) return 0;
+    if (options->no_bound || outside > chain->copies * block) return 0;
     if (TIED_PASSES * (outside + block) > (double)options->effort / TIED_PART) return 0;
     pl_search_options part = *options;
     part.effort /= TIED_PART;
+    part.gap = fmax(part.gap, TIED_GAP);
+    part.start = NULL;
     pl_sum tied = pl_chain_tie(chain, arena);
     pl_minimum found = pl_solve_sum(&tied, weights, &part, arena);
-    if (found.value) options->start = pl_chain_untie(chain, found.value, arena);
+    int *value = found.value ? pl_chain_untie(chain, found.value, arena) : NULL;
+    if (value && (!options->start || weigh_choice(chain, weights, value) <
+                                         weigh_choice(chain, weights, options->start)))
+        options->start = value;
     return found.work;
 }
 
@@ -66,16 +79,33 @@ static pl_minimum solve_chain(const pl_chain *chain, pl_cost weights,
     return found;
 }
 
-/* Without a cap. */
-static pl_minimum solve_open(const pl_chain *chain, pl_cost weights,
-                             const pl_search_options *options, pl_chain_start *start, pl_arena *out)
+/* Written out. */
+static pl_minimum solve_short(const pl_chain *chain, pl_cost weights,
+                              const pl_search_options *options, pl_arena *out)
 {
-    if (!is_short(chain, options)) return solve_chain(chain, weights, options, start, out);
     pl_arena *tmp = pl_arena_new("chain");
     pl_search_options o = *options;
     const pl_sum s = pl_chain_unroll(chain, tmp);
     start_tied(chain, weights, &o, tmp);
     const pl_minimum found = pl_solve_sum(&s, weights, &o, out);
+    pl_arena_free(tmp);
+    return found;
+}
+
+/* Without a cap: folded, when variables with few neighbours have gone. Rings go from one search to
+ * the next, and with them the tables that they stand on. */
+static pl_minimum solve_open(const pl_chain *chain, pl_cost weights,
+                             const pl_search_options *options, pl_chain_start *start, pl_arena *out)
+{
+    if (is_short(chain, options)) return solve_short(chain, weights, options, out);
+    if (options->no_reduction) return solve_chain(chain, weights, options, start, out);
+    pl_arena *tmp = pl_arena_new("reduced chain");
+    pl_search_options o = *options;
+    const pl_reduced_chain r = pl_chain_reduce(chain, weights, start ? start->keep : tmp);
+    if (o.start) o.start = pl_reduced_chain_drop(&r, o.start, tmp);
+    pl_minimum found = solve_chain(&r.chain, (pl_cost){ 1, 0 }, &o, start, tmp);
+    if (found.value) found.value = pl_reduced_chain_restore(&r, found.value, out);
+    found.work += r.outside->work + r.block->work;
     pl_arena_free(tmp);
     return found;
 }

@@ -8,8 +8,11 @@
 #include <string.h>
 
 /* A value of a copy bears on that one's cost and its neighbours'. */
-enum { MOST_ROUNDS = 24, NEAR_WORK = 1 << 20, LIFT_PART = 2, TOUCHED = 3, END_ROUNDS = 8 };
-static const double LIFT_GAP = 0.02;
+enum { MOST_ROUNDS = 24, NEAR_WORK = 1 << 20, LIFT_PART = 2, TOUCHED = 3 };
+static const double LIFT_GAP = 0.02; /* of what there is to find */
+
+/* After so many rounds that change little it ends; not before so many entries were read. */
+enum { MOST_STALLS = 2, STALL_WORK = 1 << 23 };
 
 /* With a choice this near the bound, none is looked for by tying copies. */
 static const double NEAR_ENOUGH = 1e-5;
@@ -22,9 +25,8 @@ typedef struct search {
     pl_ring *ring;
     pl_net *ends;
     pl_minimum found;
-    double lift; /* what each copy between the ends costs at least above the potentials' bound  */
-    pl_net
-        *lifted; /* the ends with the potentials of then                                        */
+    double lift;    /* what each copy between the ends costs at least above the ring's bound */
+    pl_net *lifted; /* the ends with the potentials of then                                  */
     int rounds, depth;
     int next_tie, wait;    /* the round of the next tie; rounds after one that found nothing */
     pl_solve_pace pace[2]; /* of the ring, of its ends */
@@ -100,30 +102,43 @@ static bool raise_bound(search *s)
 
 /* What a copy costs at least with the potentials as they are, whatever its neighbours choose:
  * nothing, as far as passes can see. A search of one copy sees more, and what it finds every copy
- * but the first and the last costs. */
-static void lift(search *s)
+ * but the first and the last costs. False: there is no such copy. */
+static bool lift_copies(search *s)
 {
-    const int inner = s->chain->copies - 2;
-    pl_arena *tmp = s->tmp;
-    if (inner < 1 || is_done(s)) return;
-    pl_separator sep = pl_separator_of(s->ring, tmp);
-    bool *fixed = PL_NEW_N(tmp, bool, sep.n_hubs + s->ring->n_block + sep.n_left + sep.n_right);
-    pl_net *cell = pl_separator_cell(s->ring, &sep, fixed, tmp);
-    cell =
-        pl_net_keep(cell, pl_net_keeps(cell, tmp), NULL, true, tmp); /* what a link forbids goes */
-    if (!cell) return;
+    const pl_separator sep = pl_separator_of(s->ring, s->tmp);
+    bool *fixed = PL_NEW_N(s->tmp, bool, sep.n_hubs + s->ring->n_block + sep.n_left + sep.n_right);
+    pl_net *cell = pl_separator_cell(s->ring, &sep, fixed, s->tmp);
+    cell = pl_net_keep(cell, pl_net_keeps(cell, s->tmp), NULL, true, s->tmp); /* links forbid */
+    if (!cell) return false;
     pl_search_options options = *s->options;
     options.gap = LIFT_GAP;
     options.start = NULL;
     options.effort = s->found.work / LIFT_PART;
-    pl_minimum found = pl_solve_net(cell, &options, tmp);
+    const pl_minimum found = pl_solve_net(cell, &options, s->tmp);
     s->found.work += found.work;
-    if (!(found.bound > 0)) return;
-    s->lift = found.bound;
-    s->lifted = pl_ring_ends(s->ring, 1, 0, tmp);
-    for (int i = 0; i < END_ROUNDS; i++) pl_net_round(s->lifted, NULL);
-    s->found.work += s->lifted->work;
-    raise_found(s, s->lifted->bound + inner * s->lift);
+    s->lift = fmax(found.bound, 0);
+    return true;
+}
+
+/* The ends, searched in the same way, with all other copies lifted. */
+static void search_ends(search *s, double others)
+{
+    pl_net *ends = s->lifted = pl_ring_ends(s->ring, 1, 0, s->tmp);
+    const double left = s->found.cost - ends->bound - others;
+    pl_search_options options = *s->options;
+    options.gap = LIFT_GAP;
+    if (left > 0 && left < INFINITY) options.gap *= left / fmax(left, fabs(ends->bound));
+    options.start = NULL;
+    options.effort = s->found.work / LIFT_PART;
+    const pl_minimum found = pl_solve_net(ends, &options, s->tmp);
+    s->found.work += found.work;
+    raise_found(s, fmax(found.bound, ends->bound) + others);
+}
+
+static void lift(search *s)
+{
+    const int inner = s->chain->copies - 2;
+    if (inner > 0 && !is_done(s) && lift_copies(s)) search_ends(s, inner * s->lift);
 }
 
 /* All copies alike, each of its best values: a choice that is near the best in most chains. */
@@ -258,9 +273,10 @@ static bool finish(search *s, int64_t work_limit)
 }
 
 /* Each round needs a better bound or a better choice than the last. Where the bound hardly rises
- * more copies are written out; when all are, what is left is eliminated if the limits allow. */
+ * more copies are written out, until all are. */
 static void search_rounds(search *s)
 {
+    int stalls = 0;
     for (bool moved = true; s->rounds < MOST_ROUNDS; s->rounds++) {
         int64_t before = count_values(s->ring->net);
         double bound = s->found.bound, cost = s->found.cost;
@@ -277,9 +293,11 @@ static void search_rounds(search *s)
         }
         bool better = s->found.cost < cost;
         bool rises = s->found.bound - bound > 0.05 * (cost - bound); /* not in the first round */
+        bool fewer = (double)count_values(s->ring->net) < 0.9 * (double)before;
         if (!better && !rises && s->depth < s->chain->copies) s->depth *= 2;
-        moved =
-            pays || better || rises || (double)count_values(s->ring->net) < 0.9 * (double)before;
+        stalls = better || rises || fewer ? 0 : stalls + 1;
+        if (stalls >= MOST_STALLS && s->found.work > STALL_WORK) return;
+        moved = pays || !stalls;
     }
 }
 

@@ -12,6 +12,7 @@
 /* All zero is the default. */
 typedef struct pl_search_options {
     bool no_bound;        /* no potentials: nothing is deleted by its bound                      */
+    bool no_reduction;    /* variables with one or two neighbours stay                           */
     bool no_dominance;    /* values that another one always beats stay                           */
     bool no_elimination;  /* branch only                                                         */
     bool no_power;        /* chain: write out every copy and solve the one long sum              */

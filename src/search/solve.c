@@ -1,6 +1,7 @@
 /* The least sum without a cap. Read search(): passes raise the bound, values above it go, then
  * dominance, then elimination where tables are small enough (eliminate), else branching
  * (branch). */
+#include "search/reduce.h"
 #include "search/solve.h"
 
 #include "base/clock.h"
@@ -398,13 +399,40 @@ pl_minimum pl_solve_net(pl_net *net, const pl_search_options *options, pl_arena 
     return found;
 }
 
+static pl_minimum solve_whole(const pl_sum *sum, pl_cost weights, const pl_search_options *options,
+                              pl_arena *out)
+{
+    pl_arena *tmp = pl_arena_new("net");
+    pl_net *net = pl_net_of(sum, weights, tmp);
+    const pl_minimum found =
+        net ? pl_solve_net(net, options, out) : (pl_minimum){ NULL, INFINITY, INFINITY, 0 };
+    pl_arena_free(tmp);
+    return found;
+}
+
+/* When variables with few neighbours have gone. */
+static pl_minimum solve_reduced(const pl_sum *sum, pl_cost weights,
+                                const pl_search_options *options, pl_arena *out, pl_arena *tmp)
+{
+    const pl_reduced *r = pl_sum_reduce(sum, weights, NULL, tmp);
+    pl_search_options o = *options;
+    int *start = PL_NEW_N(tmp, int, sum->n + 1);
+    if (o.start) pl_reduced_drop(r, o.start, start), o.start = start;
+    pl_minimum found = solve_whole(&r->sum, (pl_cost){ 1, 0 }, &o, tmp);
+    found.work += r->work;
+    if (!found.value) return found;
+    int *value = PL_NEW_N(out, int, sum->n + 1);
+    pl_reduced_restore(r, found.value, value);
+    found.value = value;
+    return found;
+}
+
 pl_minimum pl_solve_sum(const pl_sum *sum, pl_cost weights, const pl_search_options *options,
                         pl_arena *out)
 {
     pl_arena *tmp = pl_arena_new("search");
-    pl_net *net = pl_net_of(sum, weights, tmp);
-    pl_minimum found =
-        net ? pl_solve_net(net, options, out) : (pl_minimum){ NULL, INFINITY, INFINITY, 0 };
+    pl_minimum found = options->no_reduction ? solve_whole(sum, weights, options, out)
+                                             : solve_reduced(sum, weights, options, out, tmp);
     pl_arena_free(tmp);
     return found;
 }

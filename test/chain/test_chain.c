@@ -133,11 +133,12 @@ static void test_folded_is_unrolled(void **state)
         pl_err err = { 0 };
         bool found = pl_search_min(&s, INFINITY, NULL, a, &x, &err);
         legal += found;
-        for (int mask = 0; mask < 12; mask++) {
+        for (int mask = 0; mask < 24; mask++) {
             pl_search_options o = { .no_bound = mask & 1,
                                     .no_dominance = mask & 2,
-                                    .no_power = mask / 4 == 1,
-                                    .no_unroll = mask / 4 == 2 };
+                                    .no_power = mask / 4 % 3 == 1,
+                                    .no_unroll = mask / 4 % 3 == 2,
+                                    .no_reduction = mask >= 12 };
             err = (pl_err){ 0 };
             bool ok = pl_chain_min(&c, INFINITY, &o, a, &y, &err);
             if (ok != found) fail_msg("seed %d, switches %d: %s", (int)seed, mask, err.msg);

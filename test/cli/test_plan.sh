@@ -36,10 +36,10 @@ runs 0 '' "${plan[@]}" mlp --strategy dp --devices 4 --json
 check '--devices 4 is --cluster local:4' test "$(number comm_bytes)" = "$before"
 
 # What auto takes of the layouts takes as much memory as alone, to the byte.
-runs 0 '' "${plan[@]}" widenet-b --cluster 2x8xv100 --json
-says '"strategy": {"name": "hsdp=8"'
+runs 0 '' "${plan[@]}" moe --cluster 8xv100 --json
+says '"strategy": {"name": "ep=4"'
 before=$(sed -n 's/.*"memory": {"peak_bytes": \([0-9]*\).*/\1/p' out)
-runs 0 '' "${plan[@]}" widenet-b --cluster 2x8xv100 --strategy hsdp=8 --json
+runs 0 '' "${plan[@]}" moe --cluster 8xv100 --strategy ep=4 --json
 says "\"memory\": {\"peak_bytes\": $before,"
 
 # ZeRO: states in 4 parts.

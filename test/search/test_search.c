@@ -18,6 +18,7 @@ static pl_search_options switches(int mask)
                                 .no_dominance = mask & 2,
                                 .no_elimination = mask & 4,
                                 .no_mixing = mask & 8,
+                                .no_reduction = mask & 16,
                                 .node_limit = 1000000 };
 }
 
@@ -55,7 +56,8 @@ static void test_brute(void **state)
         pl_cost best;
         bool found = pl_sum_brute(&s, INFINITY, value, &best);
         legal += found;
-        for (int mask = 0; mask < 8; mask++) {
+        for (int k = 0; k < 16; k++) {
+            const int mask = k < 8 ? k : k + 8;
             pl_search_options o = switches(mask);
             pl_answer x;
             pl_err err = { 0 };
