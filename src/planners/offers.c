@@ -249,7 +249,6 @@ static void list_later(const choosing *x, pl_offers *l)
     const unsigned now = is_short(x) ? PL_OFFER_SHORT : 0;
     const bool tables = now && is_of_tables(x->g);
     const int usual = usual_size(x->c);
-    if (x->tight) list_tight(x, l);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
             if (o->when & now && (tables || !(o->when & PL_OFFER_TABLES)) &&
@@ -336,13 +335,16 @@ static double outline_of(const choosing *x, const pl_offers *l)
     return least;
 }
 
-/* Was it, or without recomputing, so slow for another number of micro-batches? */
+/* Was it, or without recomputing, so slow for another number of micro-batches, or are its states
+ * alone too large, which no number changes? */
 static bool was_far(const choosing *x, const char *text)
 {
     const pl_found *like = x->r->like;
     const pl_candidate *k = pl_candidates_named(like, text);
     if (!k) k = pl_recompute_base(like, text, x->out);
-    return k && k->forecast.step_seconds > WIDE * like->take->forecast.step_seconds;
+    return k && (k->forecast.step_seconds > WIDE * like->take->forecast.step_seconds ||
+                 (double)(k->forecast.memory.weights + k->forecast.memory.optimizer) >
+                     pl_candidate_limit(x->b, k));
 }
 
 /* Those last, and what is for later; returns how many others there are. */
@@ -382,6 +384,8 @@ void pl_offers_add(choosing *x, pl_offers *l)
     if (x->stages > 1 || (!l->n && !(x->tight && x->c->n_devices == 1))) return;
     pl_offers_take(x, l);
     if (pl_candidates_late(x)) return;
+    if (x->tight) list_tight(x, l);
+    if (is_short(x)) try_all(x, l); /* which of them are worth copies on top */
     list_later(x, l);
     try_sizes(x, find_near(x, l, limit), l);
     x->b->outline = outline_of(x, l);
