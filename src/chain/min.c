@@ -36,6 +36,7 @@ static int64_t start_tied(const pl_chain *chain, pl_cost weights, pl_search_opti
 {
     double outside = pl_chain_outside_entries(chain), block = pl_chain_block_entries(chain);
     if (options->no_bound || outside > chain->copies * block) return 0;
+    if (options->start && outside > block) return 0; /* that takes as long as all the rest */
     if (TIED_PASSES * (outside + block) > (double)options->effort / TIED_PART) return 0;
     pl_search_options part = *options;
     part.effort /= TIED_PART;

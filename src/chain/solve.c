@@ -9,6 +9,7 @@
 
 /* A value of a copy bears on that one's cost and its neighbours'. */
 enum { MOST_ROUNDS = 24, NEAR_WORK = 1 << 20, LIFT_PART = 2, TOUCHED = 3 };
+enum { END_PART = 4, END_PASSES = 32, END_ROUNDS = 4 };
 static const double LIFT_GAP = 0.02; /* of what there is to find */
 
 /* After so many rounds that change little it ends; not before so many entries were read. */
@@ -100,6 +101,17 @@ static bool raise_bound(search *s)
     return pays && effort_left(s) > 0;
 }
 
+/* Of a search within this one. */
+static pl_search_options part_options(const search *s, int part)
+{
+    pl_search_options o = *s->options;
+    o.gap = LIFT_GAP;
+    o.start = NULL;
+    o.effort = s->found.work / part;
+    if (o.work_limit > o.effort) o.work_limit = o.effort;
+    return o;
+}
+
 /* What a copy costs at least with the potentials as they are, whatever its neighbours choose:
  * nothing, as far as passes can see. A search of one copy sees more, and what it finds every copy
  * but the first and the last costs. False: there is no such copy. */
@@ -110,35 +122,36 @@ static bool lift_copies(search *s)
     pl_net *cell = pl_separator_cell(s->ring, &sep, fixed, s->tmp);
     cell = pl_net_keep(cell, pl_net_keeps(cell, s->tmp), NULL, true, s->tmp); /* links forbid */
     if (!cell) return false;
-    pl_search_options options = *s->options;
-    options.gap = LIFT_GAP;
-    options.start = NULL;
-    options.effort = s->found.work / LIFT_PART;
+    const pl_search_options options = part_options(s, LIFT_PART);
     const pl_minimum found = pl_solve_net(cell, &options, s->tmp);
     s->found.work += found.work;
     s->lift = fmax(found.bound, 0);
     return true;
 }
 
-/* The ends, searched in the same way, with all other copies lifted. */
-static void search_ends(search *s, double others)
+/* The ends in the same way, with all other copies lifted; only passes where they are large. */
+static void lift_ends(search *s, double others)
 {
     pl_net *ends = s->lifted = pl_ring_ends(s->ring, 1, 0, s->tmp);
+    pl_search_options options = part_options(s, END_PART);
     const double left = s->found.cost - ends->bound - others;
-    pl_search_options options = *s->options;
-    options.gap = LIFT_GAP;
+    double bound = -INFINITY;
     if (left > 0 && left < INFINITY) options.gap *= left / fmax(left, fabs(ends->bound));
-    options.start = NULL;
-    options.effort = s->found.work / LIFT_PART;
-    const pl_minimum found = pl_solve_net(ends, &options, s->tmp);
-    s->found.work += found.work;
-    raise_found(s, fmax(found.bound, ends->bound) + others);
+    if (END_PASSES * pl_solve_entries(ends) < (double)options.effort) {
+        const pl_minimum found = pl_solve_net(ends, &options, s->tmp);
+        s->found.work += found.work;
+        bound = found.bound;
+    } else {
+        for (int i = 0; i < END_ROUNDS; i++) pl_net_round(ends, NULL);
+        s->found.work += ends->work;
+    }
+    raise_found(s, fmax(bound, ends->bound) + others);
 }
 
 static void lift(search *s)
 {
     const int inner = s->chain->copies - 2;
-    if (inner > 0 && !is_done(s) && lift_copies(s)) search_ends(s, inner * s->lift);
+    if (inner > 0 && !is_done(s) && lift_copies(s)) lift_ends(s, inner * s->lift);
 }
 
 /* All copies alike, each of its best values: a choice that is near the best in most chains. */

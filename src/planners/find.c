@@ -16,6 +16,9 @@ static const double BEAT_GAP = 0.01;
 /* Of the limit; of the work block, where the plan is only told of. */
 static const double NEARLY_FULL = 0.9, LAYOUTS_DIFFER = 0.01;
 
+/* Times the seconds of one that may not fit. */
+static const double NEARLY_AS_FAST = 1.005;
+
 /* The devices that a plan is for. */
 static bool find_cluster(const pl_plan_request *r, const pl_strategy *s, pl_arena *out,
                          const pl_cluster **c, pl_err *err)
@@ -123,14 +126,19 @@ static bool nothing_fits(const choosing *x, pl_err *err)
 
 /* -- taking ------------------------------------------------------------------------------------ */
 
-/* The layout of many blocks may take more, or less, than that of few says. Nearly always it takes
- * as much, to the byte; 3 percent more of the work block was seen in one plan of a hundred. */
-static bool is_nearly_full(const choosing *x, const pl_candidate *k)
+/* The layout of many blocks may take so much more, or less, than that of few says. Nearly always
+ * it takes as much, to the byte; 3 percent more of the work block was seen in one plan of a
+ * hundred. */
+static double layouts_differ(const pl_candidate *k)
 {
     const pl_forecast_memory *m = &k->forecast.memory;
-    const double peak = (double)m->peak, limit = pl_candidate_limit(x->b, k),
-                 work = (double)(m->peak - m->weights - m->optimizer - m->sums);
-    return x->r->told ? fabs(limit - peak) <= LAYOUTS_DIFFER * work
+    return LAYOUTS_DIFFER * (double)(m->peak - m->weights - m->optimizer - m->sums);
+}
+
+static bool is_nearly_full(const choosing *x, const pl_candidate *k)
+{
+    const double peak = (double)k->forecast.memory.peak, limit = pl_candidate_limit(x->b, k);
+    return x->r->told ? fabs(limit - peak) <= layouts_differ(k)
                       : peak > NEARLY_FULL * limit && NEARLY_FULL * peak < limit;
 }
 
@@ -168,11 +176,42 @@ static bool is_no_use(const choosing *x, const pl_candidate *k)
     return x->r->beat > 0 && k->forecast.step_seconds >= x->r->beat;
 }
 
+/* The fastest of those that surely fit, if it is nearly as fast as the best, of which only the whole
+ * program tells: then the others, which are as near the limit, are left. */
+static bool take_roomy(choosing *x)
+{
+    pl_found *b = x->b;
+    pl_candidate *roomy = NULL;
+    for (int i = 0; i < b->n; i++) {
+        pl_candidate *k = &b->at[i];
+        if (k->fits && !needs_whole(x, k) && (!roomy || pl_candidate_order(k, roomy) < 0))
+            roomy = k;
+    }
+    const double enough = NEARLY_AS_FAST * b->take->forecast.step_seconds;
+    if (!roomy || roomy->forecast.step_seconds > enough) return false;
+    for (int i = 0; i < b->n; i++)
+        if (pl_candidate_order(&b->at[i], roomy) < 0) b->at[i].fits = false;
+    return true;
+}
+
+/* Does the best, which few of its blocks forecast, fit as a whole? */
+static bool fits_whole(choosing *x, pl_err *err)
+{
+    pl_candidate *k = x->b->take;
+    if (needs_room_alone(x, k))
+        k->fits = has_room(x, k);
+    else
+        PL_TRY(pl_candidate_forecast(x, k, err));
+    return true;
+}
+
 /* The fastest; when it needs a little more, made whole, than was forecast from few blocks, and does
- * not fit, the next one, as long as there is one that does. */
+ * not fit, the next one, as long as there is one that does. The first that is so near the limit may
+ * be the only one there: then one that takes a little less is searched, too. */
 static bool take_best(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
+    bool alone = true;
     for (bool fitted = true; fitted;) {
         qsort(b->at, (size_t)b->n, sizeof *b->at, pl_candidate_order);
         b->take = b->at;
@@ -183,8 +222,12 @@ static bool take_best(choosing *x, pl_err *err)
         }
         PL_TRY(pl_candidate_whole(x, b->take, err));
         if (!needs_whole(x, b->take)) break;
-        if (needs_room_alone(x, b->take) && has_room(x, b->take)) break;
-        PL_TRY(pl_candidate_forecast(x, b->take, err));
+        if (alone && fitted && b->take->forecast.times && b->take->problem) {
+            alone = false;
+            PL_TRY(pl_searches_less(x, b->take, 2 * layouts_differ(b->take), err));
+            if (x->r->told && take_roomy(x)) continue;
+        }
+        PL_TRY(fits_whole(x, err));
         if (b->take->fits) break;
     }
     return pl_candidate_settle(x, b->take, err);

@@ -12,6 +12,7 @@ typedef struct pl_candidate {
     const pl_plan *plan;       /* of one that is not taken maybe of fewer blocks, as its store   */
     const pl_problem *problem; /* of which it is                                                 */
     const int *value;          /* an answer; NULL: it is none                                    */
+    const struct doubt *doubt; /* of the tables, with which it was found; NULL: none             */
     const pl_store *store;
     const pl_program *program; /* of rank 0, which has the largest parts. With forecast.times that
                                   of a graph with fewer blocks, whose steps run so often         */

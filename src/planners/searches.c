@@ -10,7 +10,7 @@
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
 enum { MOST_TRIES = 6, MOST_HALVES = 2 };
 static const double WIDE = 0.95, TRUSTED = 1.06;
-_Static_assert(2 * (MOST_TRIES + MOST_HALVES + 1) <= PL_SEARCHES_ROOM, "candidates of a mesh");
+_Static_assert(2 * (MOST_TRIES + MOST_HALVES + 1) < PL_SEARCHES_ROOM, "candidates of a mesh");
 
 /* -- doubts ------------------------------------------------------------------------------------ */
 
@@ -43,11 +43,10 @@ static pl_problem doubt_tables(const pl_problem *t, const struct doubt *d, pl_ar
 }
 
 static bool search_doubt(const choosing *x, const pl_auto_mesh *m, const struct doubt *d,
-                         pl_arena *tmp, pl_answer *answer)
+                         double cap, pl_arena *tmp, pl_answer *answer)
 {
     pl_problem t = doubt_tables(m->problem, d, tmp);
     const pl_search_options rough = { .effort = DOUBT_EFFORT, .start = m->answer.value };
-    const double cap = x->b->search->cap;
     pl_err why = { 0 };
     if (d->price < 0) return pl_problem_min(&t, cap, x->b->search->tied, &rough, tmp, answer, &why);
     pl_chain c = pl_problem_chain(&t, d->price, tmp);
@@ -68,8 +67,12 @@ static bool make_doubted(choosing *x, const trial *t, pl_err *err)
     const pl_auto_mesh *m = t->mesh;
     const size_t n = (size_t)pl_chain_variables(&m->problem->chain);
     pl_answer a;
-    if (!search_doubt(x, m, t->doubt, x->out, &a)) return true;
-    return !memcmp(a.value, m->answer.value, n * sizeof *a.value) || add_answer(x, m, a.value, err);
+    if (!search_doubt(x, m, t->doubt, x->b->search->cap, x->out, &a) ||
+        !memcmp(a.value, m->answer.value, n * sizeof *a.value))
+        return true;
+    PL_TRY(add_answer(x, m, a.value, err));
+    x->b->at[x->b->n - 1].doubt = t->doubt;
+    return true;
 }
 
 /* The last candidate, that of a mesh, becomes a better one of it. */
@@ -313,6 +316,30 @@ static void tell_search(choosing *x)
     if (k && k->problem && k->problem->n_again) return;
     plain->bound = last->bound, plain->search_seconds = last->search_seconds;
     x->b->search = plain;
+}
+
+/* What it was found on; NULL: on none, or one that is searched no more. */
+static pl_auto_mesh *find_mesh(const pl_auto *f, const pl_candidate *k)
+{
+    for (int i = 0; f && i < f->n; i++)
+        if (f->mesh[i].problem == k->problem) return &f->mesh[i];
+    return NULL;
+}
+
+bool pl_searches_less(choosing *x, const pl_candidate *k, double over, pl_err *err)
+{
+    const pl_auto *f = x->b->search;
+    pl_auto_mesh *m = find_mesh(f, k);
+    if (!m || f->method || x->stages > 1 || pl_candidates_late(x)) return true;
+    const double cap = pl_problem_cost(k->problem, k->value).memory - over;
+    const pl_search_options o = { .until = f->until };
+    const struct doubt *doubt = k->doubt;
+    pl_answer a;
+    pl_err why = { 0 };
+    const bool found = cap > 0 && (doubt ? search_doubt(x, m, doubt, cap, x->out, &a)
+                                         : pl_problem_below(m->problem, cap, f->tied, &o,
+                                                            &m->opened, x->out, &a, &why));
+    return !found || add_answer(x, m, a.value, err);
 }
 
 bool pl_searches_recompute(choosing *x, pl_err *err)
