@@ -176,8 +176,8 @@ static bool is_no_use(const choosing *x, const pl_candidate *k)
     return x->r->beat > 0 && k->forecast.step_seconds >= x->r->beat;
 }
 
-/* The fastest of those that surely fit, if it is nearly as fast as the best, of which only the whole
- * program tells: then the others, which are as near the limit, are left. */
+/* The fastest of those that surely fit, if it is nearly as fast as the best, of which only the
+ * whole program tells: then the others, which are as near the limit, are left. */
 static bool take_roomy(choosing *x)
 {
     pl_found *b = x->b;
