@@ -27,7 +27,7 @@ enum { MOST_FEW = 3 };
 static const double SAME_PRICE = 1e-2; /* what would be found again */
 
 /* The gap of an answer at a place: a part of what the bound can still rise, within these. */
-static const double ROUGH_PART = 0.1, ROUGH[] = { 2e-3, 1e-2 };
+static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 };
 
 /* So near the top, the bound is not raised further; nearer than that choices are spliced. With a
  * choice so near the bound all ends, with a few copies sooner. */
