@@ -80,6 +80,12 @@ pl_cost pl_chain_cost(const pl_chain *chain, const int *value)
     return sum;
 }
 
+double pl_chain_weighted(const pl_chain *chain, pl_cost weights, const int *value)
+{
+    const pl_cost c = pl_chain_cost(chain, value);
+    return isinf(c.time) ? INFINITY : weights.time * c.time + weights.memory * c.memory;
+}
+
 /* The edges of a list, their variables moved to where the two sides start in the long sum. */
 static pl_sum_edge *place_edges(pl_sum_edge *to, int n, const pl_sum_edge *edge, int a, int b)
 {

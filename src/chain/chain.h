@@ -30,6 +30,8 @@ PL_MUST_CHECK bool pl_chain_check(const pl_chain *chain, pl_err *err);
 /* Values: those of outside, then those of copy 0, 1, ...: n of them in all. */
 int64_t pl_chain_variables(const pl_chain *chain);
 pl_cost pl_chain_cost(const pl_chain *chain, const int *value);
+/* time * weights.time + memory * weights.memory; INFINITY where it is illegal. */
+double pl_chain_weighted(const pl_chain *chain, pl_cost weights, const int *value);
 
 /* Entries of the edges' tables outside; of one copy, its link and what joins it to the outside. */
 double pl_chain_outside_entries(const pl_chain *chain);

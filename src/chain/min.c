@@ -23,12 +23,6 @@ static bool is_short(const pl_chain *chain, const pl_search_options *options)
     return pl_chain_variables(chain) <= MOST_VARIABLES && all <= MOST_ENTRIES;
 }
 
-static double weigh_choice(const pl_chain *chain, pl_cost weights, const int *value)
-{
-    const pl_cost c = pl_chain_cost(chain, value);
-    return isinf(c.time) ? INFINITY : weights.time * c.time + weights.memory * c.memory;
-}
-
 /* The best choice with all copies alike, which is soon found where they are most of the chain, and
  * seldom far from the best; unless what it would start from is better. Returns the work. */
 static int64_t start_tied(const pl_chain *chain, pl_cost weights, pl_search_options *options,
@@ -45,8 +39,8 @@ static int64_t start_tied(const pl_chain *chain, pl_cost weights, pl_search_opti
     pl_sum tied = pl_chain_tie(chain, arena);
     pl_minimum found = pl_solve_sum(&tied, weights, &part, arena);
     int *value = found.value ? pl_chain_untie(chain, found.value, arena) : NULL;
-    if (value && (!options->start || weigh_choice(chain, weights, value) <
-                                         weigh_choice(chain, weights, options->start)))
+    if (value && (!options->start || pl_chain_weighted(chain, weights, value) <
+                                         pl_chain_weighted(chain, weights, options->start)))
         options->start = value;
     return found.work;
 }
@@ -102,11 +96,11 @@ static pl_minimum solve_open(const pl_chain *chain, pl_cost weights,
     if (options->no_reduction) return solve_chain(chain, weights, options, start, out);
     pl_arena *tmp = pl_arena_new("reduced chain");
     pl_search_options o = *options;
-    const pl_reduced_chain r = pl_chain_reduce(chain, weights, start ? start->keep : tmp);
-    if (o.start) o.start = pl_reduced_chain_drop(&r, o.start, tmp);
-    pl_minimum found = solve_chain(&r.chain, (pl_cost){ 1, 0 }, &o, start, tmp);
-    if (found.value) found.value = pl_reduced_chain_restore(&r, found.value, out);
-    found.work += r.outside->work + r.block->work;
+    const pl_reduced_chain *r = pl_chain_reduce(chain, weights, start ? start->keep : tmp);
+    if (o.start) o.start = pl_reduced_chain_drop(r, o.start, tmp);
+    pl_minimum found = solve_chain(&r->chain, (pl_cost){ 1, 0 }, &o, start, tmp);
+    if (found.value) found.value = pl_reduced_chain_restore(r, found.value, out);
+    found.work += r->outside->work + r->block->work;
     pl_arena_free(tmp);
     return found;
 }

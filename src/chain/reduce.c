@@ -23,7 +23,7 @@ static const pl_sum_edge *weigh_edges(int n, const pl_sum_edge *edge, const pl_s
     return to;
 }
 
-pl_reduced_chain pl_chain_reduce(const pl_chain *chain, pl_cost weights, pl_arena *arena)
+pl_reduced_chain *pl_chain_reduce(const pl_chain *chain, pl_cost weights, pl_arena *arena)
 {
     const pl_sum *o = &chain->outside, *b = &chain->block;
     bool *outside = PL_NEW_N(arena, bool, o->n + 1), *block = PL_NEW_N(arena, bool, b->n + 1);
@@ -31,15 +31,17 @@ pl_reduced_chain pl_chain_reduce(const pl_chain *chain, pl_cost weights, pl_aren
     keep_ends(chain->n_first, chain->first, outside, block);
     keep_ends(chain->n_last, chain->last, outside, block);
     keep_ends(chain->n_every, chain->every, outside, block);
-    pl_reduced_chain r = { *chain, pl_sum_reduce(o, weights, outside, arena),
-                           pl_sum_reduce(b, weights, block, arena) };
-    const int *from = r.outside->place, *to = r.block->place;
-    r.chain.outside = r.outside->sum;
-    r.chain.block = r.block->sum;
-    r.chain.link = weigh_edges(chain->n_links, chain->link, b, b, to, to, weights, arena);
-    r.chain.first = weigh_edges(chain->n_first, chain->first, o, b, from, to, weights, arena);
-    r.chain.last = weigh_edges(chain->n_last, chain->last, o, b, from, to, weights, arena);
-    r.chain.every = weigh_edges(chain->n_every, chain->every, o, b, from, to, weights, arena);
+    pl_reduced_chain *r = PL_NEW(arena, pl_reduced_chain);
+    r->outside = pl_sum_reduce(o, weights, outside, arena);
+    r->block = pl_sum_reduce(b, weights, block, arena);
+    const int *from = r->outside->place, *to = r->block->place;
+    r->chain = *chain;
+    r->chain.outside = r->outside->sum;
+    r->chain.block = r->block->sum;
+    r->chain.link = weigh_edges(chain->n_links, chain->link, b, b, to, to, weights, arena);
+    r->chain.first = weigh_edges(chain->n_first, chain->first, o, b, from, to, weights, arena);
+    r->chain.last = weigh_edges(chain->n_last, chain->last, o, b, from, to, weights, arena);
+    r->chain.every = weigh_edges(chain->n_every, chain->every, o, b, from, to, weights, arena);
     return r;
 }
 

@@ -12,7 +12,7 @@ typedef struct pl_reduced_chain {
 } pl_reduced_chain;
 
 /* The chain's tables live as long as `arena`, which owns all else. */
-pl_reduced_chain pl_chain_reduce(const pl_chain *chain, pl_cost weights, pl_arena *arena);
+pl_reduced_chain *pl_chain_reduce(const pl_chain *chain, pl_cost weights, pl_arena *arena);
 
 /* A choice of the whole chain as one of the smaller one, and the other way round. */
 int *pl_reduced_chain_drop(const pl_reduced_chain *reduced, const int *value, pl_arena *arena);

@@ -43,14 +43,9 @@ static int64_t effort_left(const search *s)
                                                            : INT64_MAX;
 }
 
-static double weigh(pl_cost w, pl_cost c)
-{
-    return isinf(c.time) ? INFINITY : w.time * c.time + w.memory * c.memory;
-}
-
 static bool offer(search *s, int *value)
 {
-    double cost = value ? weigh(s->weights, pl_chain_cost(s->chain, value)) : INFINITY;
+    double cost = value ? pl_chain_weighted(s->chain, s->weights, value) : INFINITY;
     if (cost >= s->found.cost) return false;
     s->found.cost = cost;
     s->found.value = value;
