@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PART = 4, TIED_PASSES = 60 };
+enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PART = 2, TIED_PASSES = 60 };
+enum { MOST_OUTSIDE = 8 };       /* times the block */
 static const double SHORT = 2.5; /* times what a ring with its ends holds */
 static const double TIED_GAP = 1e-4;
 static const double ROUGH = 1e-3; /* gap of a first choice under a cap */
@@ -30,7 +31,7 @@ static int64_t start_tied(const pl_chain *chain, pl_cost weights, pl_search_opti
 {
     double outside = pl_chain_outside_entries(chain), block = pl_chain_block_entries(chain);
     if (options->no_bound || outside > chain->copies * block) return 0;
-    if (options->start && outside > block) return 0; /* that takes as long as all the rest */
+    if (options->start && outside > MOST_OUTSIDE * block) return 0; /* as long as all the rest */
     if (TIED_PASSES * (outside + block) > (double)options->effort / TIED_PART) return 0;
     pl_search_options part = *options;
     part.effort /= TIED_PART;
@@ -51,7 +52,7 @@ static void start_capped(const pl_chain *chain, double cap, pl_search_options *o
 {
     pl_search_options part = *options;
     pl_bracket bracket;
-    part.effort /= 2 * TIED_PART;
+    part.effort /= 4 * TIED_PART;
     part.gap = fmax(part.gap, ROUGH);
     if (chain->copies < 2 || options->no_bound || options->start) return;
     pl_sum tied = pl_chain_tie(chain, arena);

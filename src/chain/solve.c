@@ -12,7 +12,9 @@ enum { MOST_ROUNDS = 24, NEAR_WORK = 1 << 20, LIFT_PART = 2, TOUCHED = 3 };
 enum { END_PART = 4, END_PASSES = 32, END_ROUNDS = 4 };
 static const double LIFT_GAP = 0.02; /* of what there is to find */
 
-/* After so many rounds that change little it ends; not before so many entries were read. */
+/* So near the bound it ends after so many rounds that change little; not before so many entries
+ * were read. */
+static const double STALL_GAP = 0.02;
 enum { MOST_STALLS = 2, STALL_WORK = 1 << 23 };
 
 /* With a choice this near the bound, none is looked for by tying copies. */
@@ -304,7 +306,9 @@ static void search_rounds(search *s)
         bool fewer = (double)count_values(s->ring->net) < 0.9 * (double)before;
         if (!better && !rises && s->depth < s->chain->copies) s->depth *= 2;
         stalls = better || rises || fewer ? 0 : stalls + 1;
-        if (stalls >= MOST_STALLS && s->found.work > STALL_WORK) return;
+        if (stalls >= MOST_STALLS && s->found.work > STALL_WORK &&
+            s->found.cost - s->found.bound < STALL_GAP * fabs(s->found.cost))
+            return;
         moved = pays || !stalls;
     }
 }
