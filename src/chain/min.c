@@ -7,9 +7,10 @@
 
 #include <math.h>
 
-enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PART = 2, TIED_PASSES = 60 };
-enum { MOST_OUTSIDE = 8 };       /* times the block */
-static const double SHORT = 2.5; /* times what a ring with its ends holds */
+enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PASSES = 60 };
+enum { TIED_PART = 2, CAPPED_PART = 8 }; /* of the effort: on a first choice */
+enum { MOST_OUTSIDE = 8 };               /* times the block */
+static const double SHORT = 2.5;         /* times what a ring with its ends holds */
 static const double TIED_GAP = 1e-4;
 static const double ROUGH = 1e-3; /* gap of a first choice under a cap */
 
@@ -52,7 +53,7 @@ static void start_capped(const pl_chain *chain, double cap, pl_search_options *o
 {
     pl_search_options part = *options;
     pl_bracket bracket;
-    part.effort /= 4 * TIED_PART;
+    part.effort /= CAPPED_PART;
     part.gap = fmax(part.gap, ROUGH);
     if (chain->copies < 2 || options->no_bound || options->start) return;
     pl_sum tied = pl_chain_tie(chain, arena);

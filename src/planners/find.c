@@ -220,13 +220,14 @@ static bool take_best(choosing *x, pl_err *err)
             b->rough = needs_whole(x, b->take);
             return true;
         }
-        PL_TRY(pl_candidate_whole(x, b->take, err));
-        if (!needs_whole(x, b->take)) break;
-        if (alone && fitted && b->take->forecast.times && b->take->problem) {
+        const bool whole = needs_whole(x, b->take);
+        if (alone && whole && fitted && b->take->forecast.times && b->take->problem) {
             alone = false;
             PL_TRY(pl_searches_less(x, b->take, 2 * layouts_differ(b->take), err));
             if (x->r->told && take_roomy(x)) continue;
         }
+        PL_TRY(pl_candidate_whole(x, b->take, err));
+        if (!whole) break;
         PL_TRY(fits_whole(x, err));
         if (b->take->fits) break;
     }

@@ -321,7 +321,7 @@ static void tell_search(choosing *x)
 /* What it was found on; NULL: on none, or one that is searched no more. */
 static pl_auto_mesh *find_mesh(const pl_auto *f, const pl_candidate *k)
 {
-    for (int i = 0; f && i < f->n; i++)
+    for (int i = 0; i < f->n; i++)
         if (f->mesh[i].problem == k->problem) return &f->mesh[i];
     return NULL;
 }

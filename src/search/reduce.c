@@ -170,8 +170,12 @@ static void take_out(reducing *r, int v)
     const int a = other_end(&r->table[first], v), b = other_end(&r->table[second], v);
     if (n == 2 && !is_cheap(r, v, a, b)) return;
     struct pl_taken *t = &r->out->taken[r->out->n_taken++];
-    *t = (struct pl_taken){ v,   a, -1, r->size[v], 0, r->own[v], rows_of(r, &r->table[first], a),
-                            NULL };
+    *t = (struct pl_taken){ .v = v,
+                            .a = a,
+                            .b = -1,
+                            .n_v = r->size[v],
+                            .own = r->own[v],
+                            .by_a = rows_of(r, &r->table[first], a) };
     r->gone[v] = true;
     drop_table(r, a, first);
     if (n == 1) {
@@ -201,8 +205,10 @@ static void open_sum(reducing *r, const pl_sum *sum, pl_cost weights)
     }
 }
 
-static void build(const reducing *r, int n, pl_reduced *out)
+static void build(const reducing *r)
 {
+    const int n = r->n;
+    pl_reduced *out = r->out;
     int *sizes = PL_NEW_N(r->arena, int, n + 1), left = 0;
     const double **time = PL_NEW_N(r->arena, const double *, n + 1);
     pl_sum_edge *edge = PL_NEW_N(r->arena, pl_sum_edge, r->n_tables + 1);
@@ -244,7 +250,7 @@ pl_reduced *pl_sum_reduce(const pl_sum *sum, pl_cost weights, const bool *keep, 
     open_sum(&r, sum, weights);
     for (int v = 0; v < n; v++) enqueue(&r, v);
     while (r.n_queue) take_out(&r, next_in_queue(&r));
-    build(&r, n, out);
+    build(&r);
     return out;
 }
 
