@@ -46,19 +46,11 @@ PL_MUST_CHECK bool pl_chain_min(const pl_chain *chain, double cap, const pl_sear
 PL_MUST_CHECK bool pl_chain_least(const pl_chain *chain, const pl_search_options *options,
                                   pl_arena *out, pl_answer *answer, pl_err *err);
 
-/* What a search at one price leaves to those at others, of the same chain but for the costs in its
- * tables: they start from its potentials. */
-typedef struct pl_chain_start {
-    const struct pl_ring *like; /* an earlier `found`, or NULL                                   */
-    struct pl_ring *found;      /* NULL: chains that are written out leave nothing               */
-    pl_arena *keep;             /* owns it; the chain's tables live as long                      */
-} pl_chain_start;
-
 /* The choice whose time + price * memory is least: answer->time and ->memory are its own, ->bound
- * that of the sum. `start` may be NULL. Fails as pl_chain_min without a cap. */
+ * that of the sum. Fails as pl_chain_min without a cap. */
 PL_MUST_CHECK bool pl_chain_priced(const pl_chain *chain, double price,
-                                   const pl_search_options *options, pl_chain_start *start,
-                                   pl_arena *out, pl_answer *answer, pl_err *err);
+                                   const pl_search_options *options, pl_arena *out,
+                                   pl_answer *answer, pl_err *err);
 
 /* As pl_chain_min, but all copies choose alike (TAPAS): never better, and worse where a cap binds.
  * The bound is that of tied choices. */

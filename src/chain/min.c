@@ -63,14 +63,12 @@ static void start_capped(const pl_chain *chain, double cap, pl_search_options *o
 
 /* Folded. */
 static pl_minimum solve_chain(const pl_chain *chain, pl_cost weights,
-                              const pl_search_options *options, pl_chain_start *start,
-                              pl_arena *out)
+                              const pl_search_options *options, pl_arena *out)
 {
     pl_arena *tmp = pl_arena_new("chain");
     pl_search_options o = *options;
     const int64_t work = start_tied(chain, weights, &o, tmp);
-    pl_minimum found = pl_chain_solve(chain, weights, &o, start ? start->like : NULL, out,
-                                      start ? &start->found : NULL, start ? start->keep : NULL);
+    pl_minimum found = pl_chain_solve(chain, weights, &o, out);
     found.work += work;
     pl_arena_free(tmp);
     return found;
@@ -89,18 +87,17 @@ static pl_minimum solve_short(const pl_chain *chain, pl_cost weights,
     return found;
 }
 
-/* Without a cap: folded, when variables with few neighbours have gone. Rings go from one search to
- * the next, and with them the tables that they stand on. */
+/* Without a cap: folded, when variables with few neighbours have gone. */
 static pl_minimum solve_open(const pl_chain *chain, pl_cost weights,
-                             const pl_search_options *options, pl_chain_start *start, pl_arena *out)
+                             const pl_search_options *options, pl_arena *out)
 {
     if (is_short(chain, options)) return solve_short(chain, weights, options, out);
-    if (options->no_reduction) return solve_chain(chain, weights, options, start, out);
+    if (options->no_reduction) return solve_chain(chain, weights, options, out);
     pl_arena *tmp = pl_arena_new("reduced chain");
     pl_search_options o = *options;
-    const pl_reduced_chain *r = pl_chain_reduce(chain, weights, start ? start->keep : tmp);
+    const pl_reduced_chain *r = pl_chain_reduce(chain, weights, tmp);
     if (o.start) o.start = pl_reduced_chain_drop(r, o.start, tmp);
-    pl_minimum found = solve_chain(&r->chain, (pl_cost){ 1, 0 }, &o, start, tmp);
+    pl_minimum found = solve_chain(&r->chain, (pl_cost){ 1, 0 }, &o, tmp);
     if (found.value) found.value = pl_reduced_chain_restore(r, found.value, out);
     found.work += r->outside->work + r->block->work;
     pl_arena_free(tmp);
@@ -130,7 +127,7 @@ bool pl_chain_min(const pl_chain *chain, double cap, const pl_search_options *op
     PL_TRY(pl_chain_check(chain, err));
     pl_search_options o = pl_solve_defaults(options);
     if (cap < INFINITY) return min_capped(chain, cap, &o, out, answer, err);
-    pl_minimum found = solve_open(chain, (pl_cost){ 1, 0 }, &o, NULL, out);
+    pl_minimum found = solve_open(chain, (pl_cost){ 1, 0 }, &o, out);
     PL_TRY(pl_cap_legal(&found, err));
     *answer =
         pl_cap_answer(found.value, pl_chain_cost(chain, found.value), found.bound, 0, found.work);
@@ -160,17 +157,16 @@ bool pl_chain_least(const pl_chain *chain, const pl_search_options *options, pl_
     const pl_cost weights = { 0, 1 };
     PL_TRY(pl_chain_check(chain, err));
     pl_search_options o = pl_solve_defaults(options);
-    return take_weighted(chain, weights, solve_open(chain, weights, &o, NULL, out), answer, err);
+    return take_weighted(chain, weights, solve_open(chain, weights, &o, out), answer, err);
 }
 
 bool pl_chain_priced(const pl_chain *chain, double price, const pl_search_options *options,
-                     pl_chain_start *start, pl_arena *out, pl_answer *answer, pl_err *err)
+                     pl_arena *out, pl_answer *answer, pl_err *err)
 {
     const pl_cost weights = { 1, price };
     PL_TRY(pl_chain_check(chain, err));
     const pl_search_options o = pl_solve_defaults(options);
-    if (start) start->found = NULL;
-    return take_weighted(chain, weights, solve_open(chain, weights, &o, start, out), answer, err);
+    return take_weighted(chain, weights, solve_open(chain, weights, &o, out), answer, err);
 }
 
 bool pl_chain_tied(const pl_chain *chain, double cap, const pl_search_options *options,

@@ -34,13 +34,17 @@ static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 };
 static const double AT_TOP = 1e-3, NEAR_TOP = 1e-2, ENOUGH = 2e-3, ENOUGH_FEW = 1e-2, NEAR = 1e-2;
 
 /* Where only messages count, any computing is as good as another: with a little of it, a place
- * shows nearly as much, and much sooner. */
-static const double LEAST_PRICE = 0.02;
+ * shows nearly as much, and much sooner. The second where the first does not show enough. */
+static const double LEAST_PRICE = 0.02, LAST_PRICE = 0.005;
+
+/* A place has no less than that part of the last one's price: answers far apart do not mix. */
+static const double STEP = 8;
 
 /* A place that was looked at, at any cap: at one so near there is no more to see. */
 typedef struct seen {
     double price, memory_price;
     double bound, unsure; /* of the weighted sum; see prices.unsure */
+    bool spent;           /* all its effort: looked at again, it would show no more */
 } seen;
 static const double SAME_PLACE = 1e-3;
 
@@ -56,12 +60,11 @@ typedef struct prices {
     pl_plane plane[MOST_KNOWN];
     pl_answer best;                    /* of those that fit */
     double bound, price, memory_price; /* the best bound, and where it was found */
+    double last;          /* price of the last place, 0 before the first                         */
     double unsure;        /* how much higher it would be, had that place been searched to the end */
     int n_seen, n_before; /* before this search, by those of other caps */
     seen seen[MOST_SEEN];
     int64_t work, effort; /* entries read; to be read at one place                              */
-    const struct pl_ring *like; /* potentials of the last place, or NULL                        */
-    pl_arena *keep;             /* owns them                                                    */
     pl_chain_opened **opened;
 } prices;
 
@@ -228,7 +231,7 @@ static bool search_tied(const pl_chain *chain, double memory_price, pl_search_op
     pl_arena *tmp = pl_arena_new("tied copies");
     pl_chain one = { .outside = pl_chain_tie(chain, tmp), .copies = 1 };
     o->start = NULL;
-    bool ok = pl_chain_priced(&one, memory_price, o, NULL, tmp, a, err);
+    bool ok = pl_chain_priced(&one, memory_price, o, tmp, a, err);
     if (ok) a->value = pl_chain_untie(chain, a->value, out);
     pl_arena_free(tmp);
     return ok;
@@ -244,9 +247,9 @@ static void see(prices *x, seen s)
 
 static bool is_seen(const prices *x, double price, double memory_price)
 {
-    for (int i = 0; i < x->n_before; i++) {
+    for (int i = 0; i < x->n_seen; i++) {
         const seen *s = &x->seen[i];
-        if (fabs(s->price - price) <= SAME_PLACE &&
+        if ((i < x->n_before || s->spent) && fabs(s->price - price) <= SAME_PLACE &&
             fabs(s->memory_price - memory_price) <= SAME_PLACE * memory_price)
             return true;
     }
@@ -259,7 +262,6 @@ typedef struct look {
     double gap;     /* so near the bound comes to the answer (0: as near as can be), */
     int64_t effort; /* within this                                                   */
     pl_arena *out;
-    pl_chain_start start;
     pl_answer answer;
     bool found;
     pl_err why;
@@ -267,34 +269,29 @@ typedef struct look {
 
 static void search_place(const prices *x, look *l)
 {
-    const pl_chain c = mix(x, l->price, l->start.keep);
+    pl_arena *tmp = pl_arena_new("place");
+    const pl_chain c = mix(x, l->price, tmp);
     pl_search_options o = x->options;
     o.effort = least_of(o.effort, l->effort);
     o.gap = fmax(o.gap, l->gap);
     o.start = find_start(x, l->price, l->memory_price);
-    l->found =
-        x->tied ? search_tied(&c, l->memory_price, &o, l->out, &l->answer, &l->why)
-                : pl_chain_priced(&c, l->memory_price, &o, &l->start, l->out, &l->answer, &l->why);
+    l->found = x->tied ? search_tied(&c, l->memory_price, &o, l->out, &l->answer, &l->why)
+                       : pl_chain_priced(&c, l->memory_price, &o, l->out, &l->answer, &l->why);
+    pl_arena_free(tmp);
 }
 
-/* What was found; *news: it was not known. The next places start from the potentials of the first
- * of those that are looked at together. */
-static bool take_look(prices *x, look *l, bool first, bool *news, pl_err *err)
+/* What was found; *news: it was not known. */
+static bool take_look(prices *x, look *l, bool *news, pl_err *err)
 {
     const pl_answer *a = &l->answer;
     pl_arena_adopt(x->out, l->out);
-    if (first && l->start.found) {
-        pl_arena_free(x->keep);
-        x->keep = l->start.keep, x->like = l->start.found;
-    } else {
-        pl_arena_free(l->start.keep);
-    }
     if (!l->found) {
         *err = l->why;
         return false;
     }
     see(x, (seen){ l->price, l->memory_price, a->bound,
-                   a->time + l->memory_price * a->memory - a->bound });
+                   a->time + l->memory_price * a->memory - a->bound, a->work >= l->effort });
+    x->last = l->price;
     x->work += a->work;
     *news |= know(x, a);
     return true;
@@ -312,7 +309,8 @@ static void search_one(void *with, int i)
     search_place(all->x, all->at[i]);
 }
 
-/* Looks at places, side by side, of which those that were seen below another cap tell nothing. */
+/* Looks at places, side by side, of which those that were seen below another cap tell nothing, nor
+ * those that were searched as long as any is. */
 static bool look_at(prices *x, int n, look at[], bool *news, pl_err *err)
 {
     looks all = { .x = x };
@@ -322,10 +320,9 @@ static bool look_at(prices *x, int n, look at[], bool *news, pl_err *err)
         if (is_seen(x, at[i].price, at[i].memory_price)) continue;
         look *l = all.at[all.n++] = &at[i];
         l->out = pl_arena_new("look");
-        l->start = (pl_chain_start){ .like = x->like, .keep = pl_arena_new("potentials") };
     }
     pl_each(all.n, search_one, &all);
-    for (int i = 0; i < all.n; i++) ok &= take_look(x, all.at[i], !i, news, err);
+    for (int i = 0; i < all.n; i++) ok &= take_look(x, all.at[i], news, err);
     return ok;
 }
 
@@ -399,11 +396,12 @@ static bool search_beside(prices *x, const pl_top *top, int64_t stop, pl_err *er
     return true;
 }
 
-/* One place. */
+/* One place. Once another cap was searched, only its answers are asked for. */
 static bool look_once(prices *x, double price, double memory_price, double gap, bool *news,
                       pl_err *err)
 {
-    look at = { .price = price, .memory_price = memory_price, .gap = gap, .effort = x->effort };
+    const int64_t effort = x->n_before ? x->effort / ANSWER_PART : x->effort;
+    look at = { .price = price, .memory_price = memory_price, .gap = gap, .effort = effort };
     return look_at(x, 1, &at, news, err);
 }
 
@@ -423,14 +421,17 @@ static bool search_places(prices *x, pl_err *err)
         if (is_idle(x, rise, most, before)) break;
         before = best;
         const double gap = fmin(fmax(ROUGH_PART * rise / top.height, ROUGH[0]), ROUGH[1]);
-        PL_TRY(look_once(x, fmax(top.price, least_price), top.memory_price, gap, &news, err));
+        const double price = fmax(fmax(top.price, least_price), x->last / STEP);
+        PL_TRY(look_once(x, price, top.memory_price, gap, &news, err));
     }
     pl_top top = pl_top_of(x->n, x->plane);
-    if (top.price < least_price && !is_near(x, NEAR) && x->work < stop && !is_late(x)) {
-        PL_TRY(look_once(x, top.price, top.memory_price, ROUGH[0], &news, err));
-        top = pl_top_of(x->n, x->plane);
-    }
     splice(x, &top);
+    if (top.price < least_price && !is_near(x, NEAR) && x->work < stop && !is_late(x)) {
+        const double price = fmax(top.price, LAST_PRICE);
+        PL_TRY(look_once(x, price, top.memory_price, ROUGH[0], &news, err));
+        top = pl_top_of(x->n, x->plane);
+        splice(x, &top);
+    }
     return x->tied || x->pair.sum[0] == x->pair.sum[1] || search_beside(x, &top, stop, err);
 }
 
@@ -488,7 +489,7 @@ static void recall(prices *x)
     const prices now = *x;
     *x = (*x->opened)->found;
     x->pair = now.pair, x->options = now.options, x->out = now.out;
-    x->like = now.like, x->keep = now.keep, x->opened = now.opened;
+    x->opened = now.opened;
 }
 
 static void keep(const prices *x)
@@ -555,9 +556,7 @@ static bool search(prices *x, pl_err *err)
         recall(&open);
     } else {
         take_start(&open);
-        const bool ok = search_open(&open, err);
-        x->like = open.like, x->keep = open.keep;
-        if (!ok) return false;
+        PL_TRY(search_open(&open, err));
         if (x->opened) keep(&open);
     }
     if (open.best.memory <= cap) {
@@ -595,9 +594,7 @@ bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_searc
     const double entries =
         pl_chain_outside_entries(pair.sum[0]) + pl_chain_block_entries(pair.sum[0]);
     x.effort = (int64_t)fmax(EFFORT, x.few ? 0 : PASSES * entries);
-    bool ok = search(&x, err);
-    pl_arena_free(x.keep);
-    if (!ok) return false;
+    PL_TRY(search(&x, err));
     *answer = x.best;
     answer->proven = is_closed(&x);
     answer->bound = answer->proven ? answer->time : fmin(x.bound, answer->time);

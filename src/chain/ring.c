@@ -48,22 +48,7 @@ static void add_links(pl_ring *ring, pl_arena *arena)
     }
 }
 
-static void add(double *to, const double *from, int n, double times)
-{
-    for (int x = 0; x < n; x++) to[x] += times * from[x];
-}
-
-/* Folds of one chain have lost the same values before the first pass: those that are forbidden. */
-static void start_from(pl_ring *ring, const pl_ring *like)
-{
-    for (int p = 0; like && p < ring->net->n_edges; p++) {
-        const pl_net_edge *from = &like->net->edge[p], *to = &ring->net->edge[p];
-        add(to->to_a, from->to_a, to->table.rows, 1);
-        add(to->to_b, from->to_b, to->table.cols, 1);
-    }
-}
-
-pl_ring *pl_ring_new(const pl_chain *chain, pl_cost weights, const pl_ring *like, pl_arena *arena)
+pl_ring *pl_ring_new(const pl_chain *chain, pl_cost weights, pl_arena *arena)
 {
     pl_ring *ring = PL_NEW(arena, pl_ring);
     const pl_sum *o = &chain->outside, *b = &chain->block;
@@ -87,9 +72,7 @@ pl_ring *pl_ring_new(const pl_chain *chain, pl_cost weights, const pl_ring *like
                     weigh_edge(&chain->every[p], o, b, weights, arena), NULL, NULL, arena);
     pl_net_index(ring->net, arena);
     ring->net = pl_net_keep(ring->net, pl_net_keeps(ring->net, arena), NULL, false, arena);
-    if (!ring->net) return NULL;
-    start_from(ring, like);
-    return ring;
+    return ring->net ? ring : NULL;
 }
 
 /* Entries of an edge of the chain for the values that are left. */

@@ -21,9 +21,8 @@ typedef struct pl_ring {
     int64_t work;
 } pl_ring;
 
-/* `like`, unless NULL, is a ring of the same chain with other weights: its potentials are where
- * these start. NULL: nothing is legal. */
-pl_ring *pl_ring_new(const pl_chain *chain, pl_cost weights, const pl_ring *like, pl_arena *arena);
+/* NULL: nothing is legal. */
+pl_ring *pl_ring_new(const pl_chain *chain, pl_cost weights, pl_arena *arena);
 
 /* The ring with both ends, as a net: about the chain with all copies tied, divided by the copies.
  * NULL: nothing is legal. */

@@ -105,6 +105,7 @@ static pl_search_options part_options(const search *s, int part)
     o.gap = LIFT_GAP;
     o.start = NULL;
     o.effort = s->found.work / part;
+    if (o.effort > effort_left(s)) o.effort = effort_left(s);
     if (o.work_limit > o.effort) o.work_limit = o.effort;
     return o;
 }
@@ -314,7 +315,7 @@ static void search_rounds(search *s)
 }
 
 pl_minimum pl_chain_solve(const pl_chain *chain, pl_cost weights, const pl_search_options *options,
-                          const pl_ring *like, pl_arena *out, pl_ring **whole, pl_arena *keep)
+                          pl_arena *out)
 {
     search s = { .chain = chain,
                  .options = options,
@@ -326,8 +327,7 @@ pl_minimum pl_chain_solve(const pl_chain *chain, pl_cost weights, const pl_searc
     for (int i = 0; i < 2; i++) s.pace[i] = (pl_solve_pace){ 0, 1, -INFINITY };
     s.found = (pl_minimum){ NULL, INFINITY, -INFINITY, 0 };
     if (options->start) offer_start(&s);
-    s.ring = pl_ring_new(chain, weights, like, whole ? keep : s.tmp);
-    if (whole) *whole = s.ring;
+    s.ring = pl_ring_new(chain, weights, s.tmp);
     if (!s.ring)
         s.found.bound = INFINITY;
     else if (options->no_bound)

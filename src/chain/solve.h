@@ -8,10 +8,7 @@
 #define PL_CHAIN_SOLVE_H
 #include "chain/ring.h"
 
-/* `like`, unless NULL, is a ring of the same chain with other weights whose potentials are a start.
- * *whole, unless `whole` is NULL, gets the ring with all its values and the potentials found, in
- * the arena `keep`. */
 pl_minimum pl_chain_solve(const pl_chain *chain, pl_cost weights, const pl_search_options *options,
-                          const pl_ring *like, pl_arena *out, pl_ring **whole, pl_arena *keep);
+                          pl_arena *out);
 
 #endif
