@@ -27,7 +27,10 @@ enum { MOST_FEW = 3 };
 static const double SAME_PRICE = 1e-2; /* what would be found again */
 
 /* The gap of an answer at a place: a part of what the bound can still rise, within these. */
-static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 };
+static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 }, COARSE = 0.1;
+
+/* Where what is known takes so much of the cap, it may bind. */
+static const double NEARLY_FULL = 0.8;
 
 /* So near the top, the bound is not raised further; nearer than that choices are spliced. With a
  * choice so near the bound all ends, with a few copies sooner. */
@@ -52,6 +55,7 @@ typedef struct prices {
     pl_chain_pair pair;
     double cap;
     bool tied, few;            /* copies are */
+    bool whole;                /* without a cap all was looked at */
     pl_search_options options; /* with defaults */
     pl_arena *out;
     int n;
@@ -464,14 +468,19 @@ static void take_start(prices *x)
     if (isfinite(cost.time)) know(x, &(pl_answer){ .value = value, .memory = cost.memory });
 }
 
-static bool search_open(prices *x, pl_err *err)
+/* Without a cap, as far as what is fastest by computing is below `cap`. */
+static bool search_open(prices *x, double cap, pl_err *err)
 {
-    const bool alone = x->pair.sum[0] == x->pair.sum[1];
+    const bool alone = x->pair.sum[0] == x->pair.sum[1],
+               binds = cap < INFINITY && (!x->n || x->best.memory > NEARLY_FULL * cap);
     bool news;
     if (x->few) PL_TRY(search_price(x, 1, err));
-    if (!x->few && !alone) PL_TRY(look_once(x, 1, 0, ROUGH[1], &news, err));
-    if (is_late(x)) return true;
-    if (!x->few && (alone || is_hidden(x))) PL_TRY(look_once(x, 1, 0, 0, &news, err));
+    if (!x->few && (!alone || binds))
+        PL_TRY(look_once(x, 1, 0, alone ? COARSE : ROUGH[1], &news, err));
+    const bool exact = !x->few && (alone || is_hidden(x));
+    x->whole = !exact || !x->n || x->best.memory <= cap;
+    if (!x->whole || is_late(x)) return true;
+    if (exact) PL_TRY(look_once(x, 1, 0, 0, &news, err));
     return alone || is_closed(x) || (x->few && is_near(x, ENOUGH_FEW)) || search_places(x, err);
 }
 
@@ -494,7 +503,7 @@ static void recall(prices *x)
 
 static void keep(const prices *x)
 {
-    *x->opened = PL_NEW(x->out, pl_chain_opened);
+    if (!*x->opened) *x->opened = PL_NEW(x->out, pl_chain_opened);
     (*x->opened)->found = *x;
 }
 
@@ -552,11 +561,12 @@ static bool search(prices *x, pl_err *err)
     const double cap = x->cap;
     prices open = *x;
     open.cap = INFINITY;
-    if (x->opened && *x->opened) {
+    if (x->opened && *x->opened)
         recall(&open);
-    } else {
+    else
         take_start(&open);
-        PL_TRY(search_open(&open, err));
+    if (!open.whole && !(open.n && open.best.memory > cap)) {
+        PL_TRY(search_open(&open, cap, err));
         if (x->opened) keep(&open);
     }
     if (open.best.memory <= cap) {
