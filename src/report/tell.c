@@ -16,7 +16,8 @@
 enum { BAR = 32, HEAD = 10, MOST_OTHERS = 3 };
 static const double SHOWN = 0.99, /* of the time of all messages            */
     RAGGED = 0.01,                /* of a step: worth a word                 */
-    UNSPLIT = 0.1;                /* of all weights: worth a word           */
+    UNSPLIT = 0.1,                /* of all weights: worth a word           */
+    WAITING = 0.25;               /* of a step: worth a word                */
 
 static const char *size(pl_text *out, double bytes)
 {
@@ -189,6 +190,23 @@ static void tell_search(const pl_told *t, pl_text *out)
     pl_text_add(out, "programs  %.0f ms: %d plan%s lowered and played through%s\n",
                 1e3 * (t->best->seconds - pl_auto_seconds(x)), t->best->n,
                 t->best->n == 1 ? "" : "s", t->best->stopped ? "; the time was over" : "");
+}
+
+/* Stages send each other less than copies of blocks do, but are only looked at when asked for. */
+static void tell_unstaged(const pl_told *t, pl_text *out)
+{
+    const pl_found *b = t->best;
+    const pl_forecast *f = &b->take->forecast;
+    const bool unasked = b->search && !b->search->method && !(b->floor > 0) && !b->take->stages;
+    if (!unasked || pl_fold_copies(&b->search->fold) < 2 ||
+        f->exposed_seconds < WAITING * f->step_seconds)
+        return;
+    tell_line(t, "note",
+              pl_arena_fmt(out->arena,
+                           "%.0f %% of the step waits for messages; pipelines, which send less, "
+                           "are not among these plans: -O 3 looks at them, too",
+                           percent(f->exposed_seconds, f->step_seconds)),
+              out);
 }
 
 static void tell_memory(const pl_told *t, pl_text *out)
@@ -489,6 +507,7 @@ void pl_tell_text(const pl_told *t, pl_text *out)
         tell_micro(t, out);
     tell_floor(t, out);
     if (t->best->search) tell_search(t, out);
+    tell_unstaged(t, out);
     tell_memory(t, out);
     tell_host(t, out);
     tell_cached(t, out);

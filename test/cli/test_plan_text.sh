@@ -38,6 +38,16 @@ column '^ +the host hands kernels over in [0-9.]+ ms, which the devices would do
 launched 0
 check "no host is slower" test -z "$(grep 'the host hands' out)"
 
+# -- a step that waits for messages says that pipelines were not looked at -----------------------------------
+waits='of the step waits for messages; pipelines'
+waiting=(llama3-8b:layers=2,batch=4,seq=64,dtype=bf16 --cluster 4x1xrtx4090)
+runs 0 '' "${plan[@]}" "${waiting[@]}"
+says "$waits"
+for more in '-O 3' '--strategy tp=4'; do
+    runs 0 '' "${plan[@]}" "${waiting[@]}" $more
+    check "$more: nothing was left out" test -z "$(grep "$waits" out)"
+done
+
 # -- rows that tensor cores take apart, and what padding them gives ------------------------------------------
 runs 0 '' "${plan[@]}" gpt2:batch=16,dtype=bf16 --cluster 1x1xh100 --strategy dp
 column '^note +16-bit products with ragged rows, most of 50257 numbers, take [0-9.]+ ms of it; padded'
