@@ -13,6 +13,7 @@ enum { MOST_OUTSIDE = 8 };               /* times the block */
 static const double SHORT = 2.5;         /* times what a ring with its ends holds */
 static const double TIED_GAP = 1e-4;
 static const double ROUGH = 1e-3; /* gap of a first choice under a cap */
+static const double ROOMY = 0.8;  /* of a cap: one that hardly binds   */
 
 /* Chains with few copies, or small ones, are written out: folding them would not save time. */
 static bool is_short(const pl_chain *chain, const pl_search_options *options)
@@ -104,6 +105,23 @@ static pl_minimum solve_open(const pl_chain *chain, pl_cost weights,
     return found;
 }
 
+static pl_answer open_answer(const pl_chain *chain, pl_minimum found)
+{
+    const pl_cost cost = pl_chain_cost(chain, found.value);
+    return pl_cap_answer(found.value, cost, found.bound, 0, found.work);
+}
+
+/* Where what is known takes far less than the cap, the best may, too. */
+static bool min_roomy(const pl_chain *chain, double cap, const pl_search_options *options,
+                      pl_arena *out, pl_answer *answer)
+{
+    if (!options->start || pl_chain_cost(chain, options->start).memory > ROOMY * cap) return false;
+    const pl_minimum found = solve_open(chain, (pl_cost){ 1, 0 }, options, out);
+    if (!found.value) return false;
+    *answer = open_answer(chain, found);
+    return answer->memory <= cap;
+}
+
 /* Few copies are written out, of many the answers at prices are spliced. */
 static bool min_capped(const pl_chain *chain, double cap, pl_search_options *options, pl_arena *out,
                        pl_answer *answer, pl_err *err)
@@ -112,6 +130,7 @@ static bool min_capped(const pl_chain *chain, double cap, pl_search_options *opt
         const pl_chain_pair pair = { { chain, chain } };
         return pl_chain_pair_min(pair, cap, false, options, NULL, out, answer, NULL, err);
     }
+    if (min_roomy(chain, cap, options, out, answer)) return true;
     pl_arena *tmp = pl_arena_new("chain");
     pl_sum s = pl_chain_unroll(chain, tmp);
     start_capped(chain, cap, options, tmp);
@@ -129,8 +148,7 @@ bool pl_chain_min(const pl_chain *chain, double cap, const pl_search_options *op
     if (cap < INFINITY) return min_capped(chain, cap, &o, out, answer, err);
     pl_minimum found = solve_open(chain, (pl_cost){ 1, 0 }, &o, out);
     PL_TRY(pl_cap_legal(&found, err));
-    *answer =
-        pl_cap_answer(found.value, pl_chain_cost(chain, found.value), found.bound, 0, found.work);
+    *answer = open_answer(chain, found);
     return true;
 }
 
