@@ -314,9 +314,21 @@ static bool loosen_bound(choosing *x, pl_err *err)
     return true;
 }
 
+/* The layouts of a pipeline that were found with another schedule. False: none of them fits. */
+static bool find_as(choosing *x)
+{
+    pl_found *b = x->b;
+    const pl_found *as = x->r->as;
+    if (!as || x->stages == 1 || !as->search || !as->take->value) return false;
+    if (pl_searches_as(x)) return true;
+    b->search = NULL, b->n = 0;
+    return false;
+}
+
 static bool find_auto(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
+    if (find_as(x)) return take_best(x, err);
     const bool published = x->r->search.method;
     roads r = { .x = x };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));

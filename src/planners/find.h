@@ -99,6 +99,9 @@ typedef struct pl_plan_request {
     const struct pl_found *like; /* of auto: what was found for another number of micro-batches and
                                   is to be beaten; it is no use to look where layouts are far slower
                                   than its `outline`. NULL: nobody knows                         */
+    const struct pl_found *as; /* of auto in stages: what was found for the same graph and stages
+                                  with another schedule. Its layouts are taken, and only where none
+                                  of them fits others are searched. NULL: nobody knows           */
     bool blocks;               /* of auto: where memory binds whole blocks are recomputed, and no
                                   single tensors made again or copied: that takes long           */
     bool hasty;                /* of auto: nor is it where less than the least that its tables

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
-enum { MOST_TRIES = 6, MOST_HALVES = 2 };
+enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_ALIKE = 3 };
 static const double WIDE = 0.95, TRUSTED = 1.06;
 _Static_assert(2 * (MOST_TRIES + MOST_HALVES + 1) < PL_SEARCHES_ROOM, "candidates of a mesh");
 
@@ -340,6 +340,22 @@ bool pl_searches_less(choosing *x, const pl_candidate *k, double over, pl_err *e
                                          : pl_problem_below(m->problem, cap, f->tied, &o,
                                                             &m->opened, x->out, &a, &why));
     return !found || add_answer(x, m, a.value, err);
+}
+
+bool pl_searches_as(choosing *x)
+{
+    const pl_found *as = x->r->as;
+    pl_auto *f = PL_NEW(x->out, pl_auto);
+    *f = *as->search;
+    x->b->search = x->plain = f;
+    x->b->at = PL_NEW_N(x->out, pl_candidate, MOST_ALIKE + PL_EVICT_ROOM);
+    for (int i = 0; i < as->n && x->b->n < MOST_ALIKE; i++) {
+        const pl_candidate *k = &as->at[i];
+        const pl_auto_mesh *m = k->value ? find_mesh(f, k) : NULL;
+        pl_err why = { 0 };
+        if (m) (void)!add_answer(x, m, k->value, &why);
+    }
+    return pl_candidates_fastest(x->b) < INFINITY;
 }
 
 bool pl_searches_recompute(choosing *x, pl_err *err)

@@ -15,6 +15,10 @@ PL_MUST_CHECK bool pl_searches_run(choosing *x, pl_err *err);
  * it if there is one. */
 PL_MUST_CHECK bool pl_searches_less(choosing *x, const pl_candidate *k, double over, pl_err *err);
 
+/* Adds the best layouts that were found with another schedule (r->as), whose search becomes
+ * x->b->search. False: none of them fits with this one. */
+bool pl_searches_as(choosing *x);
+
 /* Where memory binds (x->tight) more plans that recompute blocks, unless those are told well by the
  * tables. Then x->b->search is the search of what is best so far, with the bound of all. */
 PL_MUST_CHECK bool pl_searches_recompute(choosing *x, pl_err *err);
