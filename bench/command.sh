@@ -63,6 +63,9 @@ large() {
     row large llama3-405b:seq=2048,batch=4096 2048x8xh100 --strategy zero=3,tp=8,sp
     row large llama3-70b:seq=2048,batch=4096 2048x8xh100
     row large llama3-405b:seq=2048,batch=4096 2048x8xh100
+    for model in 8b:batch=16384,seq=8192 70b:batch=4096,seq=4096 405b:batch=2048,seq=8192; do
+        row large "llama3-$model,dtype=bf16" 2048x8xh100
+    done
 }
 
 tight() {
@@ -98,6 +101,9 @@ stages() {
     row stages llama3-405b:batch=512,seq=4096,dtype=bf16 64x8xh100 -O 3
     row stages llama3-405b:batch=1024,seq=8192,dtype=bf16 128x8xh100 -O 3
     row stages llama3-405b:seq=2048,batch=4096 2048x8xh100 -O 3
+    row stages llama3-405b:batch=2048,seq=8192,dtype=bf16 2048x8xh100 -O 3
+    row stages gpt2-xl:batch=64 2x8xv100 -O 3
+    row stages gpt-39b:batch=1024,dtype=bf16 8x8xv100-32gb -O 3
     row stages gpt3-175b:batch=64,seq=2048,dtype=bf16 8x8xa100-80gb -O 3
 }
 

@@ -9,10 +9,10 @@
 #include <math.h>
 
 enum {
-    GRAPHS = ROUNDS_OF(1000),
+    GRAPHS = ROUNDS_OF(600),
     HIDING = ROUNDS_OF(200),
     STACKS = ROUNDS_OF(60),
-    AGAIN = ROUNDS_OF(30)
+    AGAIN = ROUNDS_OF(20)
 };
 static const int64_t MOST_WORK = 500000; /* entries that brute force reads of one graph */
 

@@ -14,6 +14,16 @@
 #ifndef PL_SANITIZED
 #define PL_SANITIZED 0
 #endif
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PL_SANITIZED_THREADS 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define PL_SANITIZED_THREADS 1
+#endif
+#ifndef PL_SANITIZED_THREADS
+#define PL_SANITIZED_THREADS 0
+#endif
 #define ROUNDS_OF(n) (PL_SANITIZED ? (n) / 5 + 1 : (n))
 
 #endif
