@@ -559,13 +559,14 @@ static void know_all(prices *x, int n, int *const value[], const double memory[]
 static bool search(prices *x, pl_err *err)
 {
     const double cap = x->cap;
+    const bool again = x->opened && *x->opened;
     prices open = *x;
     open.cap = INFINITY;
-    if (x->opened && *x->opened)
+    if (again)
         recall(&open);
     else
         take_start(&open);
-    if (!open.whole && !(open.n && open.best.memory > cap)) {
+    if (!again || (!open.whole && open.best.memory <= cap)) {
         PL_TRY(search_open(&open, cap, err));
         if (x->opened) keep(&open);
     }

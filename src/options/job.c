@@ -41,7 +41,8 @@ bool pl_job_args_open(const pl_job_args *a, const char *spec, pl_arena *arena, p
     PL_TRY(find_cluster(a, arena, &out->request.cluster, err));
     PL_TRY(pl_model_parse(pl_sizes_spec(&a->sizes, spec, arena), arena, &out->args, err));
     pl_sizes_tell(&out->args);
-    PL_TRY(pl_job_build(out, 1, false, arena, err));
+    const bool masters = pl_model_type(&out->args) != PL_F32; /* as plans mostly have them */
+    PL_TRY(pl_job_build(out, 1, masters, arena, err));
     out->cache = c->size;
     return true;
 }

@@ -123,7 +123,7 @@ void pl_candidates_shorten(choosing *x, const pl_fold *fold)
 {
     x->fold = fold;
     for (int i = 0; i < PL_FEW_LENGTHS; i++) x->few[i] = shorten_all(x, i);
-    if (x->few[0] && !x->few[1]) x->fewest = shorten_all(x, PL_FEWEST);
+    if (x->few[0]) x->fewest = shorten_all(x, PL_FEWEST);
 }
 
 /* That in which each stretch of blocks that are planned alike has a few of them. */
@@ -192,7 +192,7 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
 static bool is_promising(const choosing *x, const pl_sample few[static PL_SAMPLES], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
-    const bool fewest = few[PL_FEWEST].blocks > 0;
+    const bool fewest = few[PL_FEWEST].blocks > 0 && !few[1].blocks;
     const pl_sample *a = &few[fewest ? PL_FEWEST : 0], *b = &few[!fewest && few[1].blocks];
     if (!beat || !few[0].blocks) return true;
     const double more =
@@ -406,8 +406,9 @@ bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g, 
     return pl_strategy_plan(&s, g, NULL, x->out, p, err);
 }
 
-/* For the line of two numbers of blocks, where there is something to beat. */
-static bool sample_fewest(const choosing *x, const char *text, pl_sample few[], pl_err *err)
+/* The smaller number of blocks did not tell: does the line of two small ones say that the larger
+ * is worth its time? */
+static bool is_hopeful(const choosing *x, const char *text, pl_sample few[], pl_err *err)
 {
     pl_candidate k = { .name = text };
     pl_plan *p;
@@ -416,7 +417,7 @@ static bool sample_fewest(const choosing *x, const char *text, pl_sample few[], 
     PL_TRY(pl_candidates_plan(x, text, x->fewest->graph, &p, err) && lower(x, &k, p, err));
     pl_forecast_make(k.program, &x->speed, x->out, &f);
     few[PL_FEWEST] = (pl_sample){ x->fewest->kept, f.step_seconds, (double)f.memory.peak };
-    return true;
+    return is_promising(x, few, err);
 }
 
 /* A layout does with many blocks what it does with few: the whole plan is made when it is taken. */
@@ -426,16 +427,17 @@ bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
     pl_halfway once = { 0 }, *half = x->halfway ? x->halfway : &once;
     pl_sample *few = half->few;
     bool told = false;
-    for (int i = 0; i < PL_FEW_LENGTHS && x->few[i] && !told; i++) {
+    for (int i = 0; i < (half->only ? 1 : PL_FEW_LENGTHS) && x->few[i] && !told; i++) {
         pl_plan *p;
         if (few[i].blocks) continue;
+        if (i) PL_TRY(is_hopeful(x, text, few, err));
         PL_TRY(pl_candidates_plan(x, text, x->few[i]->graph, &p, err));
         if (p->stages) break; /* blocks are of different stages */
         k.plan = p;
         told = forecast_few(x, &k, x->few[i], p, &few[i]);
         if (!told) PL_TRY(is_promising(x, few, err));
     }
-    if (!told) PL_TRY(sample_fewest(x, text, few, err) && is_promising(x, few, err));
+    if (!told && !x->few[1]) PL_TRY(is_hopeful(x, text, few, err));
     half->left = half->only && !told;
     if (half->left) return pl_err_set(err, PL_EUNSUPPORTED, "few of its blocks do not tell");
     if (!told) PL_TRY(make_whole(x, &k, err));

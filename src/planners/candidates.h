@@ -6,14 +6,15 @@
 enum { PL_FEW_LENGTHS = 2 }; /* numbers of blocks that are tried, the smaller first */
 
 /* What few blocks take that do not tell of more than themselves: one for each number that is tried,
- * and one of fewer yet, where there is only one of those. */
+ * and one of fewer yet. */
 typedef struct pl_sample {
     int blocks; /* 0: nobody asked */
     double seconds, bytes;
 } pl_sample;
 enum { PL_FEWEST = PL_FEW_LENGTHS, PL_SAMPLES };
 
-/* A layout in two tries: the first, with `only`, makes none whole, and says when it left one. */
+/* A layout in two tries: the first, with `only`, looks at the smaller number of blocks, and says
+ * when that did not tell. */
 typedef struct pl_halfway {
     bool only, left;
     pl_sample few[PL_SAMPLES];
@@ -30,7 +31,7 @@ typedef struct choosing {
     pl_speed speed;
     const pl_fold *fold;                 /* the graph's; read where few is set            */
     const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
-    const pl_short *fewest;              /* for PL_FEWEST; NULL: no need                  */
+    const pl_short *fewest;              /* for PL_FEWEST; NULL: it has few               */
     int stages;    /* of a pipeline, that auto plans alike; 1: it is none                         */
     double shares; /* into which these share what the tables have, at most: their number, or more
                       where some have faster devices than the tables count                        */

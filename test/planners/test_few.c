@@ -250,7 +250,7 @@ static void what_is_clearly_worse_is_not_made_whole(void **state)
     pl_halfway half = { .only = true };
     u->x.halfway = &half;
     EXPECT(!pl_candidates_add_layout(&u->x, u->layout, &err) && half.left, "made whole at once");
-    const pl_sample few = half.few[1];
+    const pl_sample few = half.few[0];
     half.only = false;
     EXPECT(!is_made(u, 1, 0.9), "slower by a tenth, and made later");
     EXPECT(is_made(u, 1, 1), "as fast, and not made later");

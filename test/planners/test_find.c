@@ -282,6 +282,25 @@ static const pl_graph *graph_in_micro(const char *spec, int64_t n, pl_arena *a)
     return g;
 }
 
+/* Another schedule takes layouts that were found for this one, which are nearly as fast as what its
+ * own search finds; where they do not fit it is searched all the same. */
+static void check_as(const pl_graph *g, const pl_cluster *c, const pl_found *as, pl_arena *a)
+{
+    pl_plan_request r = request_of("pp=2,schedule=zb-h1,micro=4,auto", c, a);
+    pl_found *own, *like;
+    pl_err err = { 0 };
+    if (!pl_plan_find(&r, g, a, &own, &err)) fail_msg("%s", err.msg);
+    r.as = as;
+    if (!pl_plan_find(&r, g, a, &like, &err)) fail_msg("%s", err.msg);
+    assert_true(like->take->fits && like->n <= own->n && like->search->bound > 0);
+    assert_string_equal(like->take->plan->strategy, "pp=2,schedule=zb-h1,micro=4,auto");
+    assert_true(like->take->forecast.step_seconds < 1.02 * own->take->forecast.step_seconds);
+    r.search.memory = 0.95 * (double)like->take->forecast.memory.peak;
+    if (!pl_plan_find(&r, g, a, &like, &err)) fail_msg("%s", err.msg);
+    assert_true(like->take->fits);
+    assert_true((double)like->take->forecast.memory.peak <= r.search.memory);
+}
+
 /* With the words of a pipeline the layout within its stages is searched: no slower than published
  * ones (by a percent: its tables do not count what stages send each other), within the memory that
  * there is, and no faster than its bound. */
@@ -311,6 +330,7 @@ static void test_stages(void **state)
             fail_msg("%s: %g ms, auto %g", words[i], 1e3 * other->take->forecast.step_seconds,
                      1e3 * step);
     }
+    check_as(g, c, b, a);
     r.search.memory = 0.7 * (double)b->take->forecast.memory.peak;
     if (!pl_plan_find(&r, g, a, &tight, &err)) fail_msg("%s", err.msg);
     assert_true(tight->take->fits);
