@@ -18,7 +18,13 @@ enum { MOST_KNOWN = 32, MOST_LOOKS = 24, MOST_TOGETHER = 2, SPLICED = 4, MOST_SE
 /* Entries read at one place: at least so many, or so many passes through all tables; a part of them
  * beside the top, where only answers are looked for. After so many times that no place is begun; a
  * search of the cap takes twice that. */
-enum { EFFORT = 1 << 26, LOOKS_EFFORT = 8, CAP_EFFORT = 2, ANSWER_PART = 4 };
+enum {
+    LEAST_EFFORT = 1 << 22,
+    EFFORT = 1 << 26,
+    LOOKS_EFFORT = 8,
+    CAP_EFFORT = 2,
+    ANSWER_PART = 4
+};
 static const double PASSES = 256;
 
 /* With so many copies their splices come near what a search of the cap finds; else the cap is
@@ -323,6 +329,8 @@ static bool look_at(prices *x, int n, look at[], bool *news, pl_err *err)
     for (int i = 0; i < n; i++) {
         if (is_seen(x, at[i].price, at[i].memory_price)) continue;
         look *l = all.at[all.n++] = &at[i];
+        const int64_t left = x->options.effort - x->work;
+        l->effort = least_of(l->effort, left > LEAST_EFFORT ? left : LEAST_EFFORT);
         l->out = pl_arena_new("look");
     }
     pl_each(all.n, search_one, &all);
