@@ -13,7 +13,6 @@ enum { MOST_OUTSIDE = 8 };               /* times the block */
 static const double SHORT = 2.5;         /* times what a ring with its ends holds */
 static const double TIED_GAP = 1e-4;
 static const double ROUGH = 1e-3; /* gap of a first choice under a cap */
-static const double ROOMY = 0.8;  /* of a cap: one that hardly binds   */
 
 /* Chains with few copies, or small ones, are written out: folding them would not save time. */
 static bool is_short(const pl_chain *chain, const pl_search_options *options)
@@ -111,11 +110,12 @@ static pl_answer open_answer(const pl_chain *chain, pl_minimum found)
     return pl_cap_answer(found.value, cost, found.bound, 0, found.work);
 }
 
-/* Where what is known takes far less than the cap, the best may, too. */
+/* Without the cap, where that hardly binds. */
 static bool min_roomy(const pl_chain *chain, double cap, const pl_search_options *options,
                       pl_arena *out, pl_answer *answer)
 {
-    if (!options->start || pl_chain_cost(chain, options->start).memory > ROOMY * cap) return false;
+    if (!options->start || !pl_cap_is_roomy(cap, pl_chain_cost(chain, options->start).memory))
+        return false;
     const pl_minimum found = solve_open(chain, (pl_cost){ 1, 0 }, options, out);
     if (!found.value) return false;
     *answer = open_answer(chain, found);

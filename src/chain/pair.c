@@ -15,9 +15,10 @@
 /* Answers kept; places looked at; answers that are spliced. */
 enum { MOST_KNOWN = 32, MOST_LOOKS = 24, MOST_TOGETHER = 2, SPLICED = 4, MOST_SEEN = 64 };
 
-/* Entries read at one place: at least so many, or so many passes through all tables; a part of them
- * beside the top, where only answers are looked for. After so many times that no place is begun; a
- * search of the cap takes twice that. */
+/* Entries read at one place: at least so many, or so many passes through all tables, as far as that
+ * is left of what was asked for (or the least of these); a part of them beside the top, where only
+ * answers are looked for. After so many times that no place is begun; a search of the cap takes
+ * twice that. */
 enum {
     LEAST_EFFORT = 1 << 22,
     EFFORT = 1 << 26,
@@ -33,10 +34,10 @@ enum { MOST_FEW = 3 };
 static const double SAME_PRICE = 1e-2; /* what would be found again */
 
 /* The gap of an answer at a place: a part of what the bound can still rise, within these. */
-static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 }, COARSE = 0.1;
+static const double ROUGH_PART = 0.1, ROUGH[] = { 1e-3, 1e-2 };
 
-/* Where what is known takes so much of the cap, it may bind. */
-static const double NEARLY_FULL = 0.8;
+/* That of one that is only asked for its memory. */
+static const double COARSE = 0.1;
 
 /* So near the top, the bound is not raised further; nearer than that choices are spliced. With a
  * choice so near the bound all ends, with a few copies sooner. */
@@ -480,7 +481,7 @@ static void take_start(prices *x)
 static bool search_open(prices *x, double cap, pl_err *err)
 {
     const bool alone = x->pair.sum[0] == x->pair.sum[1],
-               binds = cap < INFINITY && (!x->n || x->best.memory > NEARLY_FULL * cap);
+               binds = cap < INFINITY && !(x->n && pl_cap_is_roomy(cap, x->best.memory));
     bool news;
     if (x->few) PL_TRY(search_price(x, 1, err));
     if (!x->few && (!alone || binds))

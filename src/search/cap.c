@@ -32,6 +32,12 @@ pl_answer pl_cap_answer(int *value, pl_cost cost, double bound, double price, in
     return (pl_answer){ value, cost.time, cost.memory, bound, proven, price, work };
 }
 
+bool pl_cap_is_roomy(double cap, double memory)
+{
+    static const double part = 0.8;
+    return memory <= part * cap;
+}
+
 bool pl_cap_check(double cap, pl_err *err)
 {
     if (cap >= 0) return true;

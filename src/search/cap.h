@@ -18,6 +18,9 @@
 #define PL_SEARCH_CAP_H
 #include "search/branch.h"
 
+/* A choice that is known takes so little of the cap that this hardly binds the best. */
+bool pl_cap_is_roomy(double cap, double memory);
+
 /* Fails with PL_EINPUT: a cap is 0 or more. */
 PL_MUST_CHECK bool pl_cap_check(double cap, pl_err *err);
 
