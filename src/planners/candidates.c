@@ -406,9 +406,8 @@ bool pl_candidates_plan(const choosing *x, const char *text, const pl_graph *g, 
     return pl_strategy_plan(&s, g, NULL, x->out, p, err);
 }
 
-/* The smaller number of blocks did not tell: does the line of two small ones say that the larger
- * is worth its time? */
-static bool is_hopeful(const choosing *x, const char *text, pl_sample few[], pl_err *err)
+/* For the line of two small numbers of blocks, where there is something to beat. */
+static bool sample_fewest(const choosing *x, const char *text, pl_sample few[], pl_err *err)
 {
     pl_candidate k = { .name = text };
     pl_plan *p;
@@ -417,7 +416,7 @@ static bool is_hopeful(const choosing *x, const char *text, pl_sample few[], pl_
     PL_TRY(pl_candidates_plan(x, text, x->fewest->graph, &p, err) && lower(x, &k, p, err));
     pl_forecast_make(k.program, &x->speed, x->out, &f);
     few[PL_FEWEST] = (pl_sample){ x->fewest->kept, f.step_seconds, (double)f.memory.peak };
-    return is_promising(x, few, err);
+    return true;
 }
 
 /* A layout does with many blocks what it does with few: the whole plan is made when it is taken. */
@@ -428,16 +427,15 @@ bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err)
     pl_sample *few = half->few;
     bool told = false;
     for (int i = 0; i < (half->only ? 1 : PL_FEW_LENGTHS) && x->few[i] && !told; i++) {
-        pl_plan *p;
-        if (few[i].blocks) continue;
-        if (i) PL_TRY(is_hopeful(x, text, few, err));
-        PL_TRY(pl_candidates_plan(x, text, x->few[i]->graph, &p, err));
-        if (p->stages) break; /* blocks are of different stages */
-        k.plan = p;
-        told = forecast_few(x, &k, x->few[i], p, &few[i]);
-        if (!told) PL_TRY(is_promising(x, few, err));
+        if (!few[i].blocks) {
+            pl_plan *p;
+            PL_TRY(pl_candidates_plan(x, text, x->few[i]->graph, &p, err));
+            if (p->stages) break; /* blocks are of different stages */
+            k.plan = p;
+            told = forecast_few(x, &k, x->few[i], p, &few[i]);
+        }
+        if (!told) PL_TRY((i || sample_fewest(x, text, few, err)) && is_promising(x, few, err));
     }
-    if (!told && !x->few[1]) PL_TRY(is_hopeful(x, text, few, err));
     half->left = half->only && !told;
     if (half->left) return pl_err_set(err, PL_EUNSUPPORTED, "few of its blocks do not tell");
     if (!told) PL_TRY(make_whole(x, &k, err));

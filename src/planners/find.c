@@ -315,7 +315,7 @@ static bool loosen_bound(choosing *x, pl_err *err)
 }
 
 /* The layouts of a pipeline that were found with another schedule. False: none of them fits. */
-static bool find_as(choosing *x)
+static bool take_known_layouts(choosing *x)
 {
     pl_found *b = x->b;
     const pl_found *as = x->r->as;
@@ -328,7 +328,7 @@ static bool find_as(choosing *x)
 static bool find_auto(choosing *x, pl_err *err)
 {
     pl_found *b = x->b;
-    if (find_as(x)) return take_best(x, err);
+    if (take_known_layouts(x)) return take_best(x, err) && (b->take->fits || nothing_fits(x, err));
     const bool published = x->r->search.method;
     roads r = { .x = x };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
