@@ -36,6 +36,7 @@ typedef struct pipe {
     bool searched;      /* its layout is: of these, stages and micro-batches are given  */
     const char *extra;  /* words beside these                                           */
     double seconds;     /* roughly                                                      */
+    const pl_found *as; /* of searched ones: of the request                             */
     const char *spared; /* "8-3": so many blocks are recomputed at each place, instead
                            (recompute=stages:); NULL: none                              */
 } pipe;
@@ -324,20 +325,19 @@ static int list_trials(search *x, int n, const pipe p[], trial at[])
 typedef struct trials {
     search *x;
     trial *at;
-    const pl_found *as;
     double beat; /* the same for all: what comes of them does not depend on which ends first */
     pthread_mutex_t lock;
 } trials;
 
-/* `beat`: INFINITY is nothing; `as`: of the request, or NULL. False: it came to nothing. */
-static bool find_trial(const search *x, double beat, const pl_found *as, trial *t)
+/* `beat`: INFINITY is nothing. False: it came to nothing. */
+static bool find_trial(const search *x, double beat, trial *t)
 {
     pl_plan_request r = *x->r;
     pl_err why = { 0 };
     r.search.watch = NULL; /* which is told of all */
     r.lower.paths = x->paths;
     if (beat < INFINITY) r.beat = beat;
-    r.as = as;
+    r.as = t->of.as;
     if (isfinite(x->until)) r.search.seconds = fmax(x->until - pl_clock_now(), 1e-3);
     t->arena = pl_arena_new("pipeline");
     const bool ok = t->graph &&
@@ -370,7 +370,7 @@ static void run_trial(void *with, int i)
 {
     trials *all = with;
     trial *t = &all->at[i];
-    const bool ok = find_trial(all->x, all->beat, all->as, t);
+    const bool ok = find_trial(all->x, all->beat, t);
     pthread_mutex_lock(&all->lock);
     if (ok) note_taken(all->x, t);
     if (ok)
@@ -380,11 +380,11 @@ static void run_trial(void *with, int i)
     pthread_mutex_unlock(&all->lock);
 }
 
-/* The one of n pipelines that is the best plan so far; NULL: none is. `as`: as of find_trial. */
-static const pipe *try_all(search *x, int n, const pipe p[], const pl_found *as)
+/* The one of n pipelines that is the best plan so far; NULL: none is. */
+static const pipe *try_all(search *x, int n, const pipe p[])
 {
     trial at[MOST_AT_ONCE];
-    trials all = { .x = x, .at = at, .as = as, .beat = seconds_of(x->best) };
+    trials all = { .x = x, .at = at, .beat = seconds_of(x->best) };
     const int count = list_trials(x, n, p, at);
     pl_watch_tell(x->r->search.watch, "pipelines", x->tried, MOST_TRIED);
     pthread_mutex_init(&all.lock, NULL);
@@ -415,7 +415,7 @@ static pipe search_layouts(search *x, pipe first)
             p[n] = at;
             p[n].micro = micro[i], p[n++].stages = stages[i];
         }
-        const pipe *found = try_all(x, n, p, NULL);
+        const pipe *found = try_all(x, n, p);
         better = found;
         if (found) best = at = *found;
     }
@@ -428,7 +428,7 @@ static pipe search_layouts(search *x, pipe first)
 static taken measure(search *x, pipe p)
 {
     trial t = { .of = p, .text = text_of(x, &p), .graph = graph_of(x, p.micro) };
-    const taken y = find_trial(x, INFINITY, NULL, &t) ? read_taken(&t) : (taken){ 0 };
+    const taken y = find_trial(x, INFINITY, &t) ? read_taken(&t) : (taken){ 0 };
     pl_arena_free(t.arena);
     return y;
 }
@@ -488,7 +488,7 @@ static void spare(search *x, const taken *none)
         p.spared = say_blocks(x, all.n, blocks);
         x->spared.n = 0;
         if (!is_hopeful(x, none, &all, blocks)) return;
-        (void)try_all(x, 1, &p, NULL);
+        (void)try_all(x, 1, &p);
     }
 }
 
@@ -525,13 +525,14 @@ static void refine(search *x, pipe best)
                                                      "schedule=zb-h1", "schedule=zb-h2",
                                                      "schedule=zbv",   "schedule=search" };
     pipe p[MOST_AT_ONCE];
-    for (int i = 0; i < MOST_AT_ONCE; i++) p[i] = best, p[i].extra = extra[i];
-    const pipe *found = try_all(x, MOST_AT_ONCE, p, keep_best(x, &best));
+    const pl_found *as = keep_best(x, &best);
+    for (int i = 0; i < MOST_AT_ONCE; i++) p[i] = best, p[i].extra = extra[i], p[i].as = as;
+    const pipe *found = try_all(x, MOST_AT_ONCE, p);
     if (found) best = *found;
     for (; x->batch % (2 * best.micro * best.data) == 0; best = *found) {
         p[0] = best;
-        p[0].micro *= 2;
-        if (!(found = try_all(x, 1, p, NULL))) break;
+        p[0].micro *= 2, p[0].as = NULL; /* which is of another graph */
+        if (!(found = try_all(x, 1, p))) break;
     }
     spare_best(x);
 }
@@ -561,7 +562,7 @@ static void search_pipelines(search *x, int n, const pipe at[])
     pl_arena *shared = pl_arena_new("paths");
     pl_paths *own = x->r->lower.paths ? NULL : pl_paths_new(shared);
     x->paths = own ? own : x->r->lower.paths;
-    const pipe *best = try_all(x, n < FORECAST ? n : FORECAST, at, NULL);
+    const pipe *best = try_all(x, n < FORECAST ? n : FORECAST, at);
     if (n) refine(x, search_layouts(x, best ? *best : *at));
     pl_paths_finish(own);
     pl_arena_adopt(x->arena, shared);
