@@ -382,7 +382,7 @@ static void test_gans(void **state)
                apart_rows, N_ROWS(apart_rows));
 }
 
-#define GPT_HOSTED "gpt2:layers=2,hidden=24,heads=6,vocab=20,seq=6,batch=12,dropout=0.1"
+#define GPT_HOSTED "gpt2:layers=3,hidden=24,heads=6,vocab=20,seq=6,batch=12,dropout=0.1"
 static void test_hosted(void **state)
 {
     (void)state;
