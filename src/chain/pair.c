@@ -2,6 +2,7 @@
  * search_price() is the cap at one price, look_at() places without it, search_places() all
  * places. */
 #include "chain/pair.h"
+#include "chain/seam.h"
 #include "chain/splice.h"
 #include "chain/top.h"
 #include "search/cap.h"
@@ -24,7 +25,8 @@ enum {
     EFFORT = 1 << 26,
     LOOKS_EFFORT = 8,
     CAP_EFFORT = 2,
-    ANSWER_PART = 4
+    ANSWER_PART = 4,
+    SEAM_EFFORT = 1 << 23
 };
 static const double PASSES = 256;
 
@@ -70,6 +72,7 @@ typedef struct prices {
     double memory[MOST_KNOWN];
     pl_plane plane[MOST_KNOWN];
     pl_answer best;                    /* of those that fit */
+    int seam[2];                       /* answers whose mixtures were looked for */
     double bound, price, memory_price; /* the best bound, and where it was found */
     double last;          /* price of the last place, 0 before the first                         */
     double unsure;        /* how much higher it would be, had that place been searched to the end */
@@ -381,6 +384,66 @@ static void splice(prices *x, const pl_top *top)
         know(x, &(pl_answer){ .value = value, .memory = cost.memory });
 }
 
+/* Two answers that could be mixed, and what comes of it. */
+typedef struct mixture {
+    pl_seam seam;
+    const pl_search_options *options;
+    int *value;
+    pl_cost cost;
+    int64_t work;
+    bool found;
+} mixture;
+
+static void mix_answers(void *with, int i)
+{
+    mixture *m = (mixture *)with + i;
+    m->found = pl_chain_seam(&m->seam, m->options, m->value, &m->cost, &m->work);
+}
+
+/* The two known answers that would be fastest if copies could be mixed freely; false: no two are
+ * faster than what is known. */
+static bool find_two(const prices *x, int two[2])
+{
+    double least = x->best.value ? (1 - ENOUGH) * x->best.time : INFINITY;
+    bool found = false;
+    for (int i = 0; i < x->n; i++)
+        for (int j = 0; j < i; j++) {
+            const double time = pl_plane_mixed(&x->plane[i], &x->plane[j]);
+            if (time < least) least = time, two[0] = i, two[1] = j, found = true;
+        }
+    return found;
+}
+
+/* Of those two, either first. */
+static void search_seams(prices *x, const pl_top *top)
+{
+    mixture m[2] = { { .found = false } };
+    pl_search_options o = x->options;
+    int two[2];
+    if (x->tied || x->few || is_near(x, ENOUGH) || !find_two(x, two)) return;
+    if (two[0] == x->seam[0] && two[1] == x->seam[1]) return;
+    memcpy(x->seam, two, sizeof two);
+    pl_arena *tmp = pl_arena_new("seams");
+    const pl_chain chain = mix(x, top->price, tmp);
+    o.effort = SEAM_EFFORT;
+    o.gap = fmax(o.gap, ROUGH[0]);
+    for (int i = 0; i < 2; i++)
+        m[i] = (mixture){ .seam = { .pair = x->pair,
+                                    .at_price = &chain,
+                                    .memory_price = top->memory_price,
+                                    .cap = x->cap,
+                                    .from = x->value[two[i]],
+                                    .to = x->value[two[!i]] },
+                          .options = &o,
+                          .value = PL_NEW_N(x->out, int, pl_chain_variables(&chain)) };
+    pl_each(2, mix_answers, m);
+    for (int i = 0; i < 2; i++) {
+        x->work += m[i].work;
+        if (m[i].found) know(x, &(pl_answer){ .value = m[i].value, .memory = m[i].cost.memory });
+    }
+    pl_arena_free(tmp);
+}
+
 /* What a look at the top would raise is what the last search left open, and the last look found
  * nothing better than `before`: another one would do no more. */
 static bool is_idle(const prices *x, double rise, double most, double before)
@@ -429,7 +492,10 @@ static bool search_places(prices *x, pl_err *err)
         const pl_top top = pl_top_of(x->n, x->plane);
         const double rise = top.height - x->bound, most = AT_TOP * top.height,
                      best = x->best.value ? x->best.time : INFINITY;
-        if (rise <= NEAR_TOP * top.height) splice(x, &top);
+        if (rise <= NEAR_TOP * top.height) {
+            splice(x, &top);
+            search_seams(x, &top);
+        }
         if (rise <= most || is_near(x, ENOUGH)) return true;
         if (is_idle(x, rise, most, before)) break;
         before = best;
@@ -445,6 +511,7 @@ static bool search_places(prices *x, pl_err *err)
         top = pl_top_of(x->n, x->plane);
         splice(x, &top);
     }
+    search_seams(x, &top);
     return x->tied || x->pair.sum[0] == x->pair.sum[1] || search_beside(x, &top, stop, err);
 }
 

@@ -107,3 +107,24 @@ pl_top pl_top_of(int n, const pl_plane *plane)
                 try_three(n, plane, u, (int[]){ i, j, k }, &top);
     return top;
 }
+
+/* Where a line from a to b is 0; outside of [0, 1]: nowhere. */
+static double zero_of(double a, double b)
+{
+    return a == b ? -1 : a / (a - b);
+}
+
+double pl_plane_mixed(const pl_plane *a, const pl_plane *b)
+{
+    const double part[] = { 0, 1, zero_of(a->over, b->over),
+                            zero_of(a->computing - a->sending, b->computing - b->sending) };
+    const double rounding = ROUNDING * (fabs(a->over) + fabs(b->over));
+    double least = INFINITY;
+    for (int i = 0; i < 4; i++) {
+        const double q = part[i], p = 1 - q;
+        if (!(q >= 0 && q <= 1) || p * a->over + q * b->over > rounding) continue;
+        least =
+            fmin(least, fmax(p * a->computing + q * b->computing, p * a->sending + q * b->sending));
+    }
+    return least;
+}

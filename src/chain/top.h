@@ -27,4 +27,7 @@ double pl_plane_height(const pl_plane *plane, double price, double memory_price)
 /* Of n planes, at least one of which fits; all numbers finite. Time: n^4. */
 pl_top pl_top_of(int n, const pl_plane *plane);
 
+/* The least larger sum of so much of the one and so much of the other that fits; INFINITY: none. */
+double pl_plane_mixed(const pl_plane *a, const pl_plane *b);
+
 #endif

@@ -13,48 +13,6 @@
 
 enum { KNOWN = 4 };
 
-/* Other times for the same values: what is illegal stays so. */
-static const double *redraw(draw *d, const double *time, int n)
-{
-    if (!time) return NULL;
-    double *other = PL_NEW_N(d->a, double, n);
-    for (int i = 0; i < n; i++) other[i] = isinf(time[i]) ? INFINITY : 10 * draw_unit(d);
-    return other;
-}
-
-static const pl_sum_edge *redraw_edges(draw *d, int n, const pl_sum_edge *edge, const int *na,
-                                       const int *nb)
-{
-    pl_sum_edge *other = PL_NEW_N(d->a, pl_sum_edge, n + 1);
-    for (int i = 0; i < n; i++) {
-        other[i] = edge[i];
-        other[i].time = redraw(d, edge[i].time, na[edge[i].a] * nb[edge[i].b]);
-    }
-    return other;
-}
-
-static pl_sum redraw_sum(draw *d, pl_sum sum)
-{
-    const double **time = PL_NEW_N(d->a, const double *, sum.n + 1);
-    for (int v = 0; v < sum.n; v++) time[v] = redraw(d, sum.time[v], sum.n_values[v]);
-    sum.time = time;
-    sum.edge = redraw_edges(d, sum.n_edges, sum.edge, sum.n_values, sum.n_values);
-    return sum;
-}
-
-static pl_chain redraw_chain(draw *d, const pl_chain *chain)
-{
-    const int *outside = chain->outside.n_values, *block = chain->block.n_values;
-    pl_chain c = *chain;
-    c.outside = redraw_sum(d, c.outside);
-    c.block = redraw_sum(d, c.block);
-    c.link = redraw_edges(d, c.n_links, c.link, block, block);
-    c.first = redraw_edges(d, c.n_first, c.first, outside, block);
-    c.last = redraw_edges(d, c.n_last, c.last, outside, block);
-    c.every = redraw_edges(d, c.n_every, c.every, outside, block);
-    return c;
-}
-
 /* One splice: outside of o, copies of a up to i, of b up to j, then of c. */
 static void write_splice(const pl_chain *chain, int *const *known, const int from[4], int i, int j,
                          int *value)

@@ -47,8 +47,33 @@ static void test_highest_point(void **state)
     }
 }
 
+/* So much of one and so much of another, at a thousand parts. */
+static void test_mixed(void **state)
+{
+    enum { PARTS = 1000 };
+    (void)state;
+    for (uint64_t seed = 0; seed < ROUNDS_OF(500); seed++) {
+        const pl_rng rng = pl_rng_at(seed, 1);
+        pl_plane at[2];
+        for (uint64_t i = 0; i < 2; i++)
+            at[i] = (pl_plane){ pl_rng_uniform(rng, 3 * i), pl_rng_uniform(rng, 3 * i + 1),
+                                seed % 4 ? 1e10 * (pl_rng_uniform(rng, 3 * i + 2) - 0.5) : 0 };
+        const double mixed = pl_plane_mixed(&at[0], &at[1]);
+        double least = INFINITY;
+        for (int i = 0; i <= PARTS; i++) {
+            const double q = (double)i / PARTS, p = 1 - q;
+            if (p * at[0].over + q * at[1].over > 0) continue;
+            least = fmin(least, fmax(p * at[0].computing + q * at[1].computing,
+                                     p * at[0].sending + q * at[1].sending));
+        }
+        assert_true(isfinite(least) == isfinite(mixed));
+        if (isfinite(least)) assert_true(mixed <= least + 1e-9 && mixed >= least - 2. / PARTS);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_highest_point) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_highest_point),
+                                        cmocka_unit_test(test_mixed) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
