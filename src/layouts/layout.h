@@ -57,8 +57,8 @@ enum {
     PL_OFFER_PARTS = 128, /* only of models of several objectives                      */
 };
 
-/* The text of a strategy, in which N stands for the size of a group, and M for the number of
- * groups. */
+/* The text of a strategy, in which N stands for the size of a group, M for the number of groups,
+ * and K for the size of groups within these: such a one needs two groups at least. */
 typedef struct pl_offer {
     const char *text; /* "zero=3,tp=N,sp" */
     unsigned when;

@@ -14,7 +14,8 @@
  * order of choices depends on these numbers. */
 enum { LINK = 32, LATENCY = 1 << 15, AVOIDED = 4, FORBIDDEN = 1024, FLOPS = 256 };
 
-static const double NEVER = 1e30; /* the cost of what no message can do */
+static const double NEVER = 1e30;    /* the cost of what no message can do */
+static const double ROUNDING = 1e-9; /* of sums in another order */
 
 enum { LINEAR_SETS = 4 }; /* no operator has more */
 
@@ -228,15 +229,21 @@ static double heaviest(const pl_propagation *f, const pl_node *n)
     return n->op->most_flops(&s) / FLOPS;
 }
 
-static double node_cost(pl_propagation *f, const pl_node *n)
+/* Or any number that is not below `most`, where its cost is not: paths take long to find. */
+static double node_cost(pl_propagation *f, const pl_node *n, double most)
 {
     pl_placement at[PL_MAX_OPERANDS];
+    double bytes[PL_MAX_OPERANDS];
     pl_path path;
-    double cost = heaviest(f, n), one;
+    double cost = heaviest(f, n), one, least = cost;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        const pl_value *v = pl_node_value(n, o);
         at[o] = pl_plan_operand(f->plan, n->id, o);
-        cost += local_bytes(f, v, &at[o]);
+        least += bytes[o] = local_bytes(f, pl_node_value(n, o), &at[o]);
+    }
+    if (least > (1 + ROUNDING) * most) return least;
+    for (int o = 0; o < n->n_in + n->n_out && cost < most; o++) {
+        const pl_value *v = pl_node_value(n, o);
+        cost += bytes[o];
         if (o >= n->n_in) {
             cost += output_cost(f, v, &at[o]);
         } else if (!f->open[v->id] && !is_repeated(n, o, at)) {
@@ -301,7 +308,7 @@ static void set_axis(const search *s, int axis, int factor, int level)
 
 static void weigh(search *s)
 {
-    double cost = node_cost(s->f, s->n);
+    double cost = node_cost(s->f, s->n, s->least);
     if (cost < s->least) {
         s->least = cost;
         s->best = s->f->plan->choice[s->n->id];

@@ -113,6 +113,8 @@ const pl_layout pl_layout_zero = {
             { "zero=2", PL_OFFER_KNOWN },
             { "zero=3", PL_OFFER_KNOWN },
             { "hsdp=N", 0 },
+            { "hsdp=N,tp=K,sp", 0 },
+            { "hsdp=N,tp=K,sp,recompute=full", PL_OFFER_TIGHT },
             { "hpz=N", 0 },
             { 0 },
         },

@@ -185,27 +185,30 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
     return false;
 }
 
-/* Where few blocks do not tell exactly, two numbers of them tell whether more would come near what
- * there is to beat; one tells that of itself. The seconds of the whole are on the line of two
- * within 2 percent, as seen (within 10 on that from the fewest); the bytes may be a quarter less,
- * as what is ahead or in buckets has its limits. False: it would not. */
+pl_sample pl_candidates_about(const choosing *x, const pl_sample few[static PL_SAMPLES])
+{
+    const bool fewest = few[PL_FEWEST].blocks > 0 && !few[1].blocks;
+    const pl_sample *a = &few[fewest ? PL_FEWEST : 0], *b = &few[!fewest && few[1].blocks];
+    const double more =
+        b == a ? 0 : (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
+    return (pl_sample){ b->blocks, b->seconds + more * (b->seconds - a->seconds),
+                        b->bytes + more * (b->bytes - a->bytes) };
+}
+
+/* Where few blocks do not tell exactly, they tell about whether more would come near what there is
+ * to beat. False: it would not. */
 static bool is_promising(const choosing *x, const pl_sample few[static PL_SAMPLES], pl_err *err)
 {
     const pl_candidate *beat = x->beat;
-    const bool fewest = few[PL_FEWEST].blocks > 0 && !few[1].blocks;
-    const pl_sample *a = &few[fewest ? PL_FEWEST : 0], *b = &few[!fewest && few[1].blocks];
     if (!beat || !few[0].blocks) return true;
-    const double more =
-        b == a ? 0 : (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);
-    const double seconds = b->seconds + more * (b->seconds - a->seconds),
-                 bytes = b->bytes + more * (b->bytes - a->bytes);
-    const double clearly = fewest ? SLOW_BY_FEWEST : SLOW;
-    const bool slow = seconds > clearly * beat->forecast.step_seconds,
-               large = bytes > LARGE * x->b->limit;
+    const pl_sample about = pl_candidates_about(x, few);
+    const double clearly = few[1].blocks ? SLOW : SLOW_BY_FEWEST;
+    const bool slow = about.seconds > clearly * beat->forecast.step_seconds,
+               large = about.bytes > LARGE * x->b->limit;
     if (!large && !(slow && beat->fits)) return true;
     return pl_err_set(err, PL_EINFEASIBLE,
                       "%d of its blocks say that it takes about %.4g s a step or more, in about %s",
-                      b->blocks, seconds, pl_text_size(x->out, bytes));
+                      about.blocks, about.seconds, pl_text_size(x->out, about.bytes));
 }
 
 const char *pl_candidates_mesh_name(const choosing *x, const pl_mesh *stage)

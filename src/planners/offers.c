@@ -1,5 +1,6 @@
 /* Published layouts as candidates. Read pl_offers_add(): the usual ones, then more sizes of what is
- * near the fastest (try_sizes); outline_of() is what they say of a number of micro-batches. */
+ * near the fastest (try_sizes) and of groups within groups (climb); outline_of() is what they say
+ * of a number of micro-batches. */
 #include "planners/offers.h"
 
 #include "layouts/linear.h"
@@ -14,10 +15,16 @@ static const double SLOWER = 1.03; /* of the fastest: no use with copies on top 
 static const double WORTH = 0.02;  /* of the step: host memory may save what is made again      */
 static const double FAR = 1.12;    /* of the outline to beat: not worth a search; outline_of()  */
 
+/* Of groups, and of groups within these. */
+typedef struct sizes {
+    int n, k;
+} sizes;
+
 /* One to try: its text, and the offer of a layout that it is. */
 typedef struct attempt {
     const char *text;
     const pl_offer *of;
+    sizes size;
     bool usual, known;
     pl_halfway halfway;
     int made; /* of x->b->at, once it is taken; -1: it came to nothing */
@@ -34,30 +41,69 @@ static bool has_size(const pl_offer *o)
     return strchr(o->text, 'N') != NULL;
 }
 
-/* N is the size, M the number of groups. */
-static const char *offer_text(const choosing *x, const pl_offer *o, int size)
+static bool has_two(const pl_offer *o)
+{
+    return strchr(o->text, 'K') != NULL;
+}
+
+/* As of pl_offer. */
+static const char *offer_text(const choosing *x, const pl_offer *o, sizes size)
 {
     pl_text t = { .arena = x->out };
     for (const char *c = o->text; *c; c++)
         if (*c == 'N')
-            pl_text_add(&t, "%d", size);
+            pl_text_add(&t, "%d", size.n);
+        else if (*c == 'K')
+            pl_text_add(&t, "%d", size.k);
         else if (*c == 'M')
-            pl_text_add(&t, "%d", x->c->n_devices / size);
+            pl_text_add(&t, "%d", x->c->n_devices / size.n);
         else
             pl_text_add(&t, "%c", *c);
     return pl_text_get(&t);
 }
 
+static sizes of_one(int size)
+{
+    return (sizes){ size, size };
+}
+
 /* Groups are as large as the fast links reach. */
-static int usual_size(const pl_cluster *c)
+static sizes usual_size(const pl_cluster *c)
 {
     const int inner = c->level[0].size, n = c->n_devices;
-    return inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n;
+    return of_one(inner > 1 && inner < n ? inner : n / 2 > 1 ? n / 2 : n);
 }
 
 static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_arena *out)
 {
     b->refused[b->n_refused++] = (pl_refused){ name, pl_arena_text(out, why->msg) };
+}
+
+/* Of the input that has most. */
+static int64_t count_rows(const pl_graph *g)
+{
+    int64_t rows = 1;
+    for (int i = 0; i < g->values.n; i++) {
+        const pl_value *v = g->values.at[i];
+        if (v->role == PL_INPUT && v->shape.rank && v->shape.dim[0] > rows) rows = v->shape.dim[0];
+    }
+    return rows;
+}
+
+/* Two groups at least, and a row for each device that does not share its own with others of the
+ * inner group. */
+static bool are_sizes(const choosing *x, sizes s)
+{
+    const int64_t n = x->c->n_devices;
+    return s.n > 0 && s.k > 0 && 2ll * s.n * s.k <= n && n <= s.k * count_rows(x->g);
+}
+
+/* The usual ones, but for larger inner groups where there are few rows. */
+static sizes usual_two(const choosing *x)
+{
+    sizes s = usual_size(x->c);
+    while (s.k < x->c->n_devices && x->c->n_devices > s.k * count_rows(x->g)) s.k *= 2;
+    return s;
 }
 
 /* A layout that has no messages on several devices does the same on all of them, and is rarely
@@ -102,7 +148,9 @@ static const pl_offer *find_near(const choosing *x, const pl_offers *l, double l
     const pl_offer *near = NULL;
     for (int i = 0; i < l->n; i++) {
         const pl_candidate *k = l->at[i].made < 0 ? NULL : &x->b->at[l->at[i].made];
-        if (!l->at[i].usual || !k || !k->fits || k->forecast.step_seconds > limit) continue;
+        if (!l->at[i].usual || has_two(l->at[i].of) || !k || !k->fits ||
+            k->forecast.step_seconds > limit)
+            continue;
         limit = k->forecast.step_seconds;
         near = l->at[i].of;
     }
@@ -119,8 +167,9 @@ static const char *ask_for(const choosing *x, const char *text)
 }
 
 /* One more, unless it is there, or none on so many devices. */
-static void add_attempt(const choosing *x, pl_offers *l, const pl_offer *o, int size, bool known)
+static void add_attempt(const choosing *x, pl_offers *l, const pl_offer *o, sizes size, bool known)
 {
+    if (has_two(o) && !are_sizes(x, size)) return;
     const char *text = ask_for(x, offer_text(x, o, size));
     if (!text) return;
     for (int i = 0; i < l->n; i++)
@@ -129,18 +178,18 @@ static void add_attempt(const choosing *x, pl_offers *l, const pl_offer *o, int 
             return;
         }
     PL_ASSERT_CMP(l->n, <, PL_MOST_OFFERS);
-    l->at[l->n++] = (attempt){ .text = text, .of = o, .known = known, .made = -1 };
+    l->at[l->n++] = (attempt){ .text = text, .of = o, .size = size, .known = known, .made = -1 };
 }
 
 /* What is offered for later is tried with the usual ones as far as few blocks tell; the rest of it
  * when there is something to beat. */
 static void list_soon(const choosing *x, pl_offers *l)
 {
-    const int usual = usual_size(x->c);
+    const sizes usual = usual_size(x->c);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
             const int before = l->n;
-            if (o->when & PL_OFFER_LATER && x->c->n_devices > usual)
+            if (o->when & PL_OFFER_LATER && x->c->n_devices > usual.n)
                 add_attempt(x, l, o, usual, false);
             if (l->n > before) l->at[before].halfway.only = true;
         }
@@ -181,8 +230,7 @@ static bool is_of_tables(const pl_graph *g)
 /* Those whose groups have the usual size; of what people look for also groups as wide as a node. */
 static void list_usual(const choosing *x, pl_offers *l)
 {
-    const int usual = usual_size(x->c), inner = x->c->level[0].size,
-              node = inner > 1 ? inner : usual;
+    const sizes usual = usual_size(x->c), node = of_one(x->c->level[0].size);
     const bool tables = is_of_tables(x->g);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
@@ -191,7 +239,11 @@ static void list_usual(const choosing *x, pl_offers *l)
             if (o->when & PL_OFFER_TABLES && !tables) continue;
             if (o->when & PL_OFFER_PARTS && !pl_graph_losses(x->g, 0, NULL)) continue;
             const int before = l->n;
-            if (known && has_size(o)) add_attempt(x, l, o, node, true);
+            if (has_two(o)) {
+                add_attempt(x, l, o, usual_two(x), false);
+                continue;
+            }
+            if (known && has_size(o) && node.n > 1) add_attempt(x, l, o, node, true);
             add_attempt(x, l, o, usual, known && l->n == before);
         }
     for (int i = 0; i < l->n; i++) l->at[i].usual = true;
@@ -210,14 +262,64 @@ bool pl_offers_wait(const pl_offers *l)
     return l->tried < l->n;
 }
 
+/* What an attempt takes, as far as is known. */
+typedef struct outcome {
+    bool fits;
+    double seconds; /* INFINITY: it came to nothing */
+} outcome;
+
+static outcome outcome_of(const choosing *x, const attempt *a)
+{
+    const pl_candidate *k = a->made < 0 ? NULL : &x->b->at[a->made];
+    if (k) return (outcome){ k->fits, k->forecast.step_seconds };
+    if (!a->halfway.few[0].blocks) return (outcome){ false, INFINITY };
+    const pl_sample about = pl_candidates_about(x, a->halfway.few);
+    return (outcome){ about.bytes <= x->b->limit, about.seconds };
+}
+
+/* The best so far of an offer, of some by few of their blocks; NULL: none came to anything. */
+static attempt *best_of(const choosing *x, pl_offers *l, const pl_offer *o)
+{
+    attempt *best = NULL;
+    outcome least = { false, INFINITY };
+    for (int i = 0; i < l->n; i++) {
+        if (l->at[i].of != o) continue;
+        const outcome at = outcome_of(x, &l->at[i]);
+        if (at.fits < least.fits || (at.fits == least.fits && at.seconds >= least.seconds))
+            continue;
+        least = at, best = &l->at[i];
+    }
+    return best;
+}
+
+/* The offer that this one is with all blocks recomputed; NULL: none. */
+static const pl_offer *without_recomputing(const pl_offer *all)
+{
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
+            const size_t n = strlen(o->text);
+            if (!strncmp(o->text, all->text, n) && !strcmp(all->text + n, "," PL_RECOMPUTE_ALL))
+                return o;
+        }
+    return NULL;
+}
+
+/* The sizes for an offer that recomputes all blocks: the best without that, or the usual ones. */
+static sizes size_tight(const choosing *x, pl_offers *l, const pl_offer *o)
+{
+    const pl_offer *none = has_two(o) ? without_recomputing(o) : NULL;
+    const attempt *best = none ? best_of(x, l, none) : NULL;
+    return best ? best->size : has_two(o) ? usual_two(x) : usual_size(x->c);
+}
+
 /* And those that trade time for memory, unless even without that they are far slower than what
  * fits. */
 static void list_tight(const choosing *x, pl_offers *l)
 {
-    const int size = usual_size(x->c);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
             if (!(o->when & PL_OFFER_TIGHT)) continue;
+            const sizes size = size_tight(x, l, o);
             const pl_candidate *base =
                 pl_recompute_base(x->b, ask_for(x, offer_text(x, o, size)), x->out);
             if (!base || base->forecast.step_seconds < HOPEFUL * pl_candidates_fastest(x->b))
@@ -248,7 +350,7 @@ static void list_later(const choosing *x, pl_offers *l)
 {
     const unsigned now = is_short(x) ? PL_OFFER_SHORT : 0;
     const bool tables = now && is_of_tables(x->g);
-    const int usual = usual_size(x->c);
+    const sizes usual = usual_size(x->c);
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
             if (o->when & now && (tables || !(o->when & PL_OFFER_TABLES)) &&
@@ -268,10 +370,10 @@ typedef struct way {
 
 static void list_ways(const choosing *x, const pl_offer *near, way *w, int *n)
 {
-    const int usual = usual_size(x->c);
+    const int usual = usual_size(x->c).n;
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            for (int up = 0; up < 2 && has_size(o); up++)
+            for (int up = 0; up < 2 && has_size(o) && !has_two(o); up++)
                 if (o == near || (up && o->when & PL_OFFER_LARGER))
                     w[(*n)++] = (way){ o, up, usual };
 }
@@ -280,7 +382,8 @@ static void list_ways(const choosing *x, const pl_offer *near, way *w, int *n)
  * if it falls no more than the size grows. What came to nothing says nothing. */
 static bool is_hopeful(const choosing *x, const way *w)
 {
-    const pl_candidate *k = pl_candidates_named(x->b, ask_for(x, offer_text(x, w->of, w->size)));
+    const pl_candidate *k =
+        pl_candidates_named(x->b, ask_for(x, offer_text(x, w->of, of_one(w->size))));
     return !k || (k->forecast.step_seconds <= HOPEFUL * pl_candidates_fastest(x->b) &&
                   (double)k->forecast.memory.peak <= 2 * x->b->limit);
 }
@@ -290,7 +393,7 @@ static bool step(const choosing *x, pl_offers *l, way *w)
 {
     const int size = w->up ? 2 * w->size : w->size / 2;
     if (size < 2 || size > x->c->n_devices || !is_hopeful(x, w)) return false;
-    add_attempt(x, l, w->of, size, false);
+    add_attempt(x, l, w->of, of_one(size), false);
     w->size = size;
     return true;
 }
@@ -314,6 +417,40 @@ static void try_sizes(choosing *x, const pl_offer *near, pl_offers *l)
         n = left;
         try_all(x, l);
     } while (n && !pl_candidates_late(x));
+}
+
+static void try_near(choosing *x, const pl_offer *o, sizes s, pl_offers *l)
+{
+    const int from = l->n;
+    add_attempt(x, l, o, (sizes){ 2 * s.n, s.k }, false);
+    add_attempt(x, l, o, (sizes){ s.n / 2, s.k }, false);
+    add_attempt(x, l, o, (sizes){ s.n, 2 * s.k }, false);
+    add_attempt(x, l, o, (sizes){ s.n, s.k / 2 }, false);
+    for (int i = from; i < l->n; i++) l->at[i].halfway.only = true;
+    try_all(x, l);
+}
+
+/* More sizes of groups within groups: the best so far with either of them twice or half as large,
+ * as long as that is better. Where few blocks do not tell of it exactly, only the last best is to
+ * be made whole. */
+static void climb(choosing *x, const pl_offer *o, pl_offers *l)
+{
+    attempt *best = best_of(x, l, o);
+    if (!best || outcome_of(x, best).seconds > HOPEFUL * pl_candidates_fastest(x->b)) return;
+    for (sizes last = { 0, 0 }; !pl_candidates_late(x); best = best_of(x, l, o)) {
+        if (best->size.n == last.n && best->size.k == last.k) break;
+        last = best->size;
+        try_near(x, o, last, l);
+    }
+    for (int i = 0; i < l->n; i++)
+        if (l->at[i].of == o && &l->at[i] != best) l->at[i].halfway.left = false;
+}
+
+static void climb_all(choosing *x, bool tight, pl_offers *l)
+{
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
+            if (has_two(o) && !(o->when & PL_OFFER_TIGHT) == !tight) climb(x, o, l);
 }
 
 /* Seconds of the fastest of the usual layouts, each with as many of its blocks recomputed as it
@@ -384,10 +521,12 @@ void pl_offers_add(choosing *x, pl_offers *l)
     if (x->stages > 1 || (!l->n && !(x->tight && x->c->n_devices == 1))) return;
     pl_offers_take(x, l);
     if (pl_candidates_late(x)) return;
+    climb_all(x, false, l);
     if (x->tight) list_tight(x, l);
     if (is_short(x)) try_all(x, l); /* which of them are worth copies on top */
     list_later(x, l);
     try_sizes(x, find_near(x, l, limit), l);
+    if (x->tight) climb_all(x, true, l);
     x->b->outline = outline_of(x, l);
 }
 

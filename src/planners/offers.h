@@ -4,7 +4,7 @@
 #define PL_PLANNERS_OFFERS_H
 #include "planners/candidates.h"
 
-enum { PL_MOST_OFFERS = 64 }; /* of a request */
+enum { PL_MOST_OFFERS = 128 }; /* of a request */
 
 /* Those to try, those that were tried, and those of them that are candidates. */
 typedef struct pl_offers pl_offers;

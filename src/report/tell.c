@@ -174,6 +174,28 @@ static void tell_floor(const pl_told *t, pl_text *out)
         out);
 }
 
+/* Does a mesh divide the devices wherever the other one does, and perhaps further? */
+static bool is_finer(const pl_mesh *fine, const pl_mesh *m)
+{
+    int64_t parts = 1, have = 1;
+    for (int a = 0, k = 0; a < m->n; a++) {
+        parts *= m->axis[a].size;
+        while (have < parts && k < fine->n) have *= fine->axis[k++].size;
+        if (have != parts) return false;
+    }
+    return true;
+}
+
+/* Could the search have found how the plan that is taken divides the devices? */
+static bool is_searched(const pl_told *t)
+{
+    const pl_auto *x = t->best->search;
+    const pl_plan *p = t->best->take->plan;
+    bool found = p->stages;
+    for (int i = 0; i < x->n; i++) found |= is_finer(&x->mesh[i].mesh, &p->mesh);
+    return found;
+}
+
 static void tell_search(const pl_told *t, pl_text *out)
 {
     const pl_auto *x = t->best->search;
@@ -186,6 +208,8 @@ static void tell_search(const pl_told *t, pl_text *out)
     if (problem->n_classes)
         pl_text_add(&line, "; %d equal blocks of %d nodes count once%s", problem->copies,
                     pl_problem_block(problem), x->tied ? ", all planned alike" : "");
+    if (!is_searched(t))
+        pl_text_add(&line, "; the layout that is taken is faster, on a mesh that was not searched");
     tell_line(t, "search", pl_text_get(&line), out);
     pl_text_add(out, "programs  %.0f ms: %d plan%s lowered and played through%s\n",
                 1e3 * (t->best->seconds - pl_auto_seconds(x)), t->best->n,

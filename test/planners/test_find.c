@@ -115,6 +115,41 @@ static void test_best(void **state)
     }
 }
 
+/* On many nodes, which the search's meshes do not divide: groups within groups, of sizes of which
+ * none twice or half as large is faster. */
+static void test_many_nodes(void **state)
+{
+    static const double times[][2] = { { 1, 1 }, { 2, 1 }, { .5, 1 }, { 1, 2 }, { 1, .5 } };
+    enum { N_TIMES = sizeof times / sizeof *times };
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g =
+        training_graph("gpt2:layers=6,hidden=2048,heads=16,vocab=1000,seq=512,batch=512", a);
+    const pl_cluster *c = cluster_of("256x8xh100", a);
+    const pl_found *b = find_best(g, c, a);
+    const pl_plan *taken = b->take->plan;
+    const int shard = pl_mesh_find(&taken->mesh, "shard"),
+              tensor = pl_mesh_find(&taken->mesh, "tensor");
+    assert_true(shard >= 0 && tensor >= 0 && taken->mesh.n == 3);
+    assert_true(b->take->forecast.step_seconds < 0.9 * b->search->seconds);
+    for (int i = 0; i < N_TIMES; i++) {
+        pl_strategy s;
+        pl_plan *p;
+        pl_err err = { 0 };
+        const char *text =
+            pl_arena_fmt(a, "hsdp=%g,tp=%g,sp", taken->mesh.axis[shard].size * times[i][0],
+                         taken->mesh.axis[tensor].size * times[i][1]);
+        if (!pl_strategy_parse(text, c->n_devices, a, &s, &err)) fail_msg("%s", err.msg);
+        s.cluster = c;
+        if (!pl_strategy_plan(&s, g, NULL, a, &p, &err)) fail_msg("%s", err.msg);
+        const double seconds = seconds_of(p, c, a);
+        if (!i) assert_true(fabs(seconds / b->take->forecast.step_seconds - 1) < 1e-9);
+        if (seconds < b->take->forecast.step_seconds * (1 - 1e-9))
+            fail_msg("%s takes %g, found %g", text, seconds, b->take->forecast.step_seconds);
+    }
+    pl_arena_free(a);
+}
+
 /* What is said to fit is found; below what fits nothing is said to. */
 #define TIMES (PL_SANITIZED ? 6 : 9)
 #define LESS (PL_SANITIZED ? 0.64 : 0.74)
@@ -415,11 +450,11 @@ static void test_unequal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_best),        cmocka_unit_test(test_fits),
-        cmocka_unit_test(test_recompute),   cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_policies),    cmocka_unit_test(test_offload),
-        cmocka_unit_test(test_stages),      cmocka_unit_test(test_unequal),
-        cmocka_unit_test(test_stages_again)
+        cmocka_unit_test(test_best),         cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_recompute),    cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_policies),     cmocka_unit_test(test_offload),
+        cmocka_unit_test(test_stages),       cmocka_unit_test(test_unequal),
+        cmocka_unit_test(test_stages_again), cmocka_unit_test(test_many_nodes)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
