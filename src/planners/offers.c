@@ -200,7 +200,7 @@ static void list_left(pl_offers *l)
     for (int i = 0, n = l->n; i < n; i++) {
         attempt again = l->at[i];
         if (!again.halfway.left) continue;
-        again.halfway.only = again.halfway.left = false;
+        l->at[i].halfway.left = again.halfway.left = again.halfway.only = false;
         PL_ASSERT_CMP(l->n, <, PL_MOST_OFFERS);
         l->at[l->n++] = again;
     }
@@ -527,6 +527,8 @@ void pl_offers_add(choosing *x, pl_offers *l)
     list_later(x, l);
     try_sizes(x, find_near(x, l, limit), l);
     if (x->tight) climb_all(x, true, l);
+    list_left(l);
+    try_all(x, l);
     x->b->outline = outline_of(x, l);
 }
 
