@@ -28,6 +28,8 @@ static void test_equal_bits(void **state)
     for (int i = 0; i < 4; i++) {
         diary all, rows;
         pl_train_options o = options_of(names[i % 2], 1e-300);
+        /* native kernels round rows as the machine's vectors fall on them */
+        o.exec.backends = backends + o.exec.n_backends - 1, o.exec.n_backends = 1;
         o.optim.clip = i / 2; /* the norm of rows that stand once is that of the gradient */
         o.save = "one";
         train_well(&o, 1, &all);
