@@ -185,9 +185,10 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
     return false;
 }
 
-pl_sample pl_candidates_about(const choosing *x, const pl_sample few[static PL_SAMPLES])
+pl_sample pl_candidates_about(const choosing *x, const pl_sample few[])
 {
     const bool fewest = few[PL_FEWEST].blocks > 0 && !few[1].blocks;
+    if (!few[0].blocks) return (pl_sample){ 0, INFINITY, INFINITY };
     const pl_sample *a = &few[fewest ? PL_FEWEST : 0], *b = &few[!fewest && few[1].blocks];
     const double more =
         b == a ? 0 : (double)(pl_fold_copies(x->fold) - b->blocks) / (b->blocks - a->blocks);

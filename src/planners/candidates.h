@@ -70,10 +70,11 @@ PL_MUST_CHECK bool pl_candidates_add_answer(choosing *x, const char *name, const
  * few. */
 PL_MUST_CHECK bool pl_candidates_add_layout(choosing *x, const char *text, pl_err *err);
 
-/* What the whole takes by two numbers of its blocks: the seconds are on their line within 2
- * percent, as seen (within 10 on that from the fewest); the bytes may be a quarter less, as what is
- * ahead or in buckets has its limits. One number tells of itself. */
-pl_sample pl_candidates_about(const choosing *x, const pl_sample few[static PL_SAMPLES]);
+/* What the whole takes by two of few[PL_SAMPLES] numbers of its blocks: the seconds are on their
+ * line within 2 percent, as seen (within 10 on that from the fewest); the bytes may be a quarter
+ * less, as what is ahead or in buckets has its limits. One number tells of itself, none of nothing:
+ * INFINITY. */
+pl_sample pl_candidates_about(const choosing *x, const pl_sample few[]);
 
 /* With the places of a pipeline, of which a stage sees one. */
 const char *pl_candidates_mesh_name(const choosing *x, const pl_mesh *stage);

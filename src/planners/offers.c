@@ -272,7 +272,6 @@ static outcome outcome_of(const choosing *x, const attempt *a)
 {
     const pl_candidate *k = a->made < 0 ? NULL : &x->b->at[a->made];
     if (k) return (outcome){ k->fits, k->forecast.step_seconds };
-    if (!a->halfway.few[0].blocks) return (outcome){ false, INFINITY };
     const pl_sample about = pl_candidates_about(x, a->halfway.few);
     return (outcome){ about.bytes <= x->b->limit, about.seconds };
 }
