@@ -414,13 +414,14 @@ static bool find_two(const prices *x, int two[2])
     return found;
 }
 
-/* Of those two, either first. */
+/* Of those two, either first. Not below a cap: what fits so by the tables takes longer in programs,
+ * as the copies of one kind wait for what the others send. */
 static void search_seams(prices *x, const pl_top *top)
 {
     mixture m[2] = { { .found = false } };
     pl_search_options o = x->options;
     int two[2];
-    if (x->tied || x->few || is_near(x, ENOUGH) || !find_two(x, two)) return;
+    if (x->tied || x->few || x->cap < INFINITY || is_near(x, ENOUGH) || !find_two(x, two)) return;
     if (two[0] == x->seam[0] && two[1] == x->seam[1]) return;
     memcpy(x->seam, two, sizeof two);
     pl_arena *tmp = pl_arena_new("seams");
