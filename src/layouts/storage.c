@@ -81,8 +81,7 @@ static const pl_value *find_like(const pl_plan *like, const pl_value *v)
     return x && x->role == PL_STATE && pl_shape_same(&x->shape, &v->shape) ? x : NULL;
 }
 
-/* Rows of the batch: as many as an input has. */
-static int64_t count_rows(const pl_graph *g)
+int64_t pl_storage_count_rows(const pl_graph *g)
 {
     for (int i = 0; i < g->values.n; i++) {
         const pl_value *v = g->values.at[i];
@@ -102,7 +101,7 @@ static bool draws_rows(const pl_node *n, int64_t rows)
 void pl_storage_rows(pl_forward *r)
 {
     pl_plan *p = r->follow.plan;
-    const int64_t rows = count_rows(p->graph);
+    const int64_t rows = pl_storage_count_rows(p->graph);
     for (int i = 0; i < r->n_forward; i++) {
         const pl_node *n = p->graph->nodes.at[i];
         if (!draws_rows(n, rows)) continue;

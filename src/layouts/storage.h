@@ -11,6 +11,9 @@ void pl_storage_append(pl_placement *p, int dim, int axis);
  * Fails with PL_EINPUT where one of them finds nothing to split; all else is split then. */
 PL_MUST_CHECK bool pl_storage_inputs(const pl_strategy *s, pl_plan *p, pl_err *err);
 
+/* Rows of the batch: as many as an input has; 0: no input has any. */
+int64_t pl_storage_count_rows(const pl_graph *g);
+
 /* States of the batch's rows (PL_ROWS), and numbers drawn for them, are split as inputs are. */
 void pl_storage_rows(pl_forward *r);
 

@@ -4,6 +4,7 @@
 #include "planners/offers.h"
 
 #include "layouts/linear.h"
+#include "layouts/storage.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,30 +80,19 @@ static void note_refused(pl_found *b, const char *name, const pl_err *why, pl_ar
     b->refused[b->n_refused++] = (pl_refused){ name, pl_arena_text(out, why->msg) };
 }
 
-/* Of the input that has most. */
-static int64_t count_rows(const pl_graph *g)
-{
-    int64_t rows = 1;
-    for (int i = 0; i < g->values.n; i++) {
-        const pl_value *v = g->values.at[i];
-        if (v->role == PL_INPUT && v->shape.rank && v->shape.dim[0] > rows) rows = v->shape.dim[0];
-    }
-    return rows;
-}
-
 /* Two groups at least, and a row for each device that does not share its own with others of the
  * inner group. */
 static bool are_sizes(const choosing *x, sizes s)
 {
     const int64_t n = x->c->n_devices;
-    return s.n > 0 && s.k > 0 && 2ll * s.n * s.k <= n && n <= s.k * count_rows(x->g);
+    return s.n > 0 && s.k > 0 && 2ll * s.n * s.k <= n && n <= s.k * pl_storage_count_rows(x->g);
 }
 
 /* The usual ones, but for larger inner groups where there are few rows. */
 static sizes usual_two(const choosing *x)
 {
     sizes s = usual_size(x->c);
-    while (s.k < x->c->n_devices && x->c->n_devices > s.k * count_rows(x->g)) s.k *= 2;
+    while (s.k < x->c->n_devices && x->c->n_devices > s.k * pl_storage_count_rows(x->g)) s.k *= 2;
     return s;
 }
 

@@ -14,18 +14,6 @@
 
 #include <cmocka.h>
 
-static int *draw_values(draw *d, const pl_chain *c)
-{
-    const int n = (int)pl_chain_variables(c);
-    int *value = PL_NEW_N(d->a, int, n);
-    for (int v = 0; v < n; v++) {
-        const bool outside = v < c->outside.n;
-        value[v] = draw_below(d, outside ? c->outside.n_values[v]
-                                         : c->block.n_values[(v - c->outside.n) % c->block.n]);
-    }
-    return value;
-}
-
 /* Each of the parts at most once. */
 static pl_parts draw_parts(draw *d, const pl_chain *c)
 {

@@ -61,12 +61,7 @@ static void test_all_splices(void **state)
         int *known[KNOWN], *value = PL_NEW_N(a, int, n);
         double memory = 0;
         for (int k = 0; k < KNOWN; k++) {
-            known[k] = PL_NEW_N(a, int, n);
-            for (int v = 0; v < n; v++) {
-                const int at = v < one.outside.n ? v : (v - one.outside.n) % one.block.n;
-                const pl_sum *part = v < one.outside.n ? &one.outside : &one.block;
-                known[k][v] = draw_below(&d, part->n_values[at]);
-            }
+            known[k] = draw_values(&d, &one);
             memory += pl_chain_cost(&one, known[k]).memory / KNOWN;
         }
         const double least = brute(pair, memory, known, value);

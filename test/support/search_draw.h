@@ -149,4 +149,17 @@ static inline pl_chain redraw_chain(draw *d, const pl_chain *chain)
     return c;
 }
 
+/* Any values, be they legal or not. */
+static inline int *draw_values(draw *d, const pl_chain *c)
+{
+    const int n = (int)pl_chain_variables(c);
+    int *value = PL_NEW_N(d->a, int, n);
+    for (int v = 0; v < n; v++) {
+        const bool outside = v < c->outside.n;
+        value[v] = draw_below(d, outside ? c->outside.n_values[v]
+                                         : c->block.n_values[(v - c->outside.n) % c->block.n]);
+    }
+    return value;
+}
+
 #endif
