@@ -171,9 +171,10 @@ const char *pl_recompute_name(const choosing *x, const char *mesh, const pl_prob
  * none, or that was not made. */
 const pl_candidate *pl_recompute_base(const pl_found *b, const char *text, pl_arena *tmp);
 
-/* Seconds of a layout that recomputes as many blocks as it takes to fit, from those of it with none
- * and with all recomputed, which fits: time and memory are about linear in them. */
-double pl_recompute_outline(const choosing *x, const pl_candidate *none, const pl_candidate *all);
+/* Seconds of what recomputes as many blocks as it takes to fit, from what it takes with none of
+ * them recomputed and with all, which fits: time and memory are about linear in them. */
+double pl_recompute_outline(double limit, const pl_sample two[2]);
+double pl_recompute_between(const choosing *x, const pl_candidate *none, const pl_candidate *all);
 
 /* Adds the fastest searched plan that recomputes all blocks, and the fastest such layout, each with
  * only as many recomputed as it takes to fit; unless it is slower by more than the forward pass

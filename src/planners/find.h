@@ -69,6 +69,8 @@ typedef struct pl_found {
     double seconds;         /* that finding it took                                              */
     bool tight;             /* memory binds: with more of it there may be a faster plan          */
     bool stopped;           /* when the request's seconds were over: not all was looked at       */
+    int groups, within;     /* of auto: devices of the best groups, and of those within them, that
+                               layouts were tried with; 0: none were                             */
     int n_tried;            /* numbers of micro-batches, where auto was to find one              */
     const pl_tried *tried;  /* [n_tried] in the order of the numbers                             */
 } pl_found;

@@ -9,12 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-static const double NEAR = 1.02;   /* of the fastest: other sizes of a layout are worth a look,  */
-static const double HOPEFUL = 1.5; /* and those beyond one that takes no more than this         */
-static const double WIDE = 2;      /* of the fastest, for another number of micro-batches: slow */
-static const double SLOWER = 1.03; /* of the fastest: no use with copies on top              */
-static const double WORTH = 0.02;  /* of the step: host memory may save what is made again      */
-static const double FAR = 1.12;    /* of the outline to beat: not worth a search; outline_of()  */
+static const double NEAR = 1.02;    /* of the fastest: other sizes of a layout are worth a look,  */
+static const double HOPEFUL = 1.5;  /* and those beyond one that takes no more than this         */
+static const double WIDE = 2;       /* of the fastest, for another number of micro-batches: slow */
+static const double SLOWER = 1.03;  /* of the fastest: no use with copies on top              */
+static const double NEAR_TWO = 1.2; /* of what is to be beaten: so may groups within groups be    */
+static const double STEEP = 0.998;  /* of the seconds before: their sizes are climbed further     */
+static const double WORTH = 0.02;   /* of the step: host memory may save what is made again      */
+static const double FAR = 1.12;     /* of the outline to beat: not worth a search; outline_of()  */
 
 /* Of groups, and of groups within these. */
 typedef struct sizes {
@@ -88,10 +90,12 @@ static bool are_sizes(const choosing *x, sizes s)
     return s.n > 0 && s.k > 0 && 2ll * s.n * s.k <= n && n <= s.k * pl_storage_count_rows(x->g);
 }
 
-/* The usual ones, but for larger inner groups where there are few rows. */
+/* The best for another number of micro-batches, or the usual ones, but for larger inner groups where
+ * there are few rows. */
 static sizes usual_two(const choosing *x)
 {
     sizes s = usual_size(x->c);
+    if (x->r->like && x->r->like->groups) s = (sizes){ x->r->like->groups, x->r->like->within };
     while (s.k < x->c->n_devices && x->c->n_devices > s.k * pl_storage_count_rows(x->g)) s.k *= 2;
     return s;
 }
@@ -252,55 +256,6 @@ bool pl_offers_wait(const pl_offers *l)
     return l->tried < l->n;
 }
 
-/* What an attempt takes, as far as is known. */
-typedef struct outcome {
-    bool fits;
-    double seconds; /* INFINITY: it came to nothing */
-} outcome;
-
-static outcome outcome_of(const choosing *x, const attempt *a)
-{
-    const pl_candidate *k = a->made < 0 ? NULL : &x->b->at[a->made];
-    if (k) return (outcome){ k->fits, k->forecast.step_seconds };
-    const pl_sample about = pl_candidates_about(x, a->halfway.few);
-    return (outcome){ about.bytes <= x->b->limit, about.seconds };
-}
-
-/* The best so far of an offer, of some by few of their blocks; NULL: none came to anything. */
-static attempt *best_of(const choosing *x, pl_offers *l, const pl_offer *o)
-{
-    attempt *best = NULL;
-    outcome least = { false, INFINITY };
-    for (int i = 0; i < l->n; i++) {
-        if (l->at[i].of != o) continue;
-        const outcome at = outcome_of(x, &l->at[i]);
-        if (at.fits < least.fits || (at.fits == least.fits && at.seconds >= least.seconds))
-            continue;
-        least = at, best = &l->at[i];
-    }
-    return best;
-}
-
-/* The offer that this one is with all blocks recomputed; NULL: none. */
-static const pl_offer *without_recomputing(const pl_offer *all)
-{
-    for (int i = 0; pl_layouts[i]; i++)
-        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
-            const size_t n = strlen(o->text);
-            if (!strncmp(o->text, all->text, n) && !strcmp(all->text + n, "," PL_RECOMPUTE_ALL))
-                return o;
-        }
-    return NULL;
-}
-
-/* The sizes for an offer that recomputes all blocks: the best without that, or the usual ones. */
-static sizes size_tight(const choosing *x, pl_offers *l, const pl_offer *o)
-{
-    const pl_offer *none = has_two(o) ? without_recomputing(o) : NULL;
-    const attempt *best = none ? best_of(x, l, none) : NULL;
-    return best ? best->size : has_two(o) ? usual_two(x) : usual_size(x->c);
-}
-
 /* And those that trade time for memory, unless even without that they are far slower than what
  * fits. */
 static void list_tight(const choosing *x, pl_offers *l)
@@ -308,7 +263,7 @@ static void list_tight(const choosing *x, pl_offers *l)
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++) {
             if (!(o->when & PL_OFFER_TIGHT)) continue;
-            const sizes size = size_tight(x, l, o);
+            const sizes size = has_two(o) ? usual_two(x) : usual_size(x->c);
             const pl_candidate *base =
                 pl_recompute_base(x->b, ask_for(x, offer_text(x, o, size)), x->out);
             if (!base || base->forecast.step_seconds < HOPEFUL * pl_candidates_fastest(x->b))
@@ -408,39 +363,133 @@ static void try_sizes(choosing *x, const pl_offer *near, pl_offers *l)
     } while (n && !pl_candidates_late(x));
 }
 
-static void try_near(choosing *x, const pl_offer *o, sizes s, pl_offers *l)
+/* -- groups within groups ---------------------------------------------------------------------- */
+
+static bool is_size(sizes a, sizes b)
+{
+    return a.n == b.n && a.k == b.k;
+}
+
+/* What an attempt takes, as far as is known. INFINITY: nothing is, or it came to nothing. */
+static pl_sample sample_of(const choosing *x, const pl_offers *l, const pl_offer *o, sizes s)
+{
+    for (int i = 0; i < l->n; i++) {
+        const attempt *a = &l->at[i];
+        if (a->of != o || !is_size(a->size, s)) continue;
+        const pl_candidate *k = a->made < 0 ? NULL : &x->b->at[a->made];
+        if (!k) return pl_candidates_about(x, a->halfway.few);
+        return (pl_sample){ 0, k->forecast.step_seconds, (double)k->forecast.memory.peak };
+    }
+    return (pl_sample){ 0, INFINITY, INFINITY };
+}
+
+/* An offer, and that which recomputes all blocks of it; NULL: memory does not bind. */
+typedef struct climbing {
+    const pl_offer *none, *all;
+} climbing;
+
+static bool is_climbed(const climbing *c, const attempt *a)
+{
+    return a->of == c->none || a->of == c->all;
+}
+
+/* Seconds at some sizes, with as many blocks recomputed as it takes to fit; where all of them are
+ * too few, as if there were more. */
+static double seconds_at(const choosing *x, const pl_offers *l, const climbing *c, sizes s)
+{
+    const pl_sample none = sample_of(x, l, c->none, s);
+    if (none.bytes <= x->b->limit) return none.seconds;
+    if (!c->all) return INFINITY;
+    const pl_sample all = sample_of(x, l, c->all, s), two[] = { none, all };
+    const bool trades = all.seconds > none.seconds && all.bytes < none.bytes;
+    return trades ? pl_recompute_outline(x->b->limit, two) : all.seconds;
+}
+
+static sizes best_sizes(const choosing *x, const pl_offers *l, const climbing *c, double *least)
+{
+    sizes best = { 0, 0 };
+    *least = INFINITY;
+    for (int i = 0; i < l->n; i++) {
+        const double at = is_climbed(c, &l->at[i]) ? seconds_at(x, l, c, l->at[i].size) : INFINITY;
+        if (at < *least) *least = at, best = l->at[i].size;
+    }
+    return best;
+}
+
+/* Was one with as large inner groups far slower than the best? */
+static bool is_far(const choosing *x, const pl_offers *l, const climbing *c, int k, double least)
+{
+    for (int i = 0; i < l->n; i++)
+        if (is_climbed(c, &l->at[i]) && l->at[i].size.k == k &&
+            seconds_at(x, l, c, l->at[i].size) > FAR * least)
+            return true;
+    return false;
+}
+
+static void try_some(choosing *x, const climbing *c, int n, const sizes some[], pl_offers *l)
 {
     const int from = l->n;
-    add_attempt(x, l, o, (sizes){ 2 * s.n, s.k }, false);
-    add_attempt(x, l, o, (sizes){ s.n / 2, s.k }, false);
-    add_attempt(x, l, o, (sizes){ s.n, 2 * s.k }, false);
-    add_attempt(x, l, o, (sizes){ s.n, s.k / 2 }, false);
+    for (int i = 0; i < n; i++) {
+        add_attempt(x, l, c->none, some[i], false);
+        if (c->all) add_attempt(x, l, c->all, some[i], false);
+    }
     for (int i = from; i < l->n; i++) l->at[i].halfway.only = true;
     try_all(x, l);
 }
 
-/* More sizes of groups within groups: the best so far with either of them twice or half as large,
- * as long as that is better. Where few blocks do not tell of it exactly, only the last best is to
- * be made whole. */
-static void climb(choosing *x, const pl_offer *o, pl_offers *l)
+/* Either of the sizes twice or half as large, and both, for as many devices in all. */
+static void try_near(choosing *x, const climbing *c, sizes s, double least, pl_offers *l)
 {
-    attempt *best = best_of(x, l, o);
-    if (!best || outcome_of(x, best).seconds > HOPEFUL * pl_candidates_fastest(x->b)) return;
-    for (sizes last = { 0, 0 }; !pl_candidates_late(x); best = best_of(x, l, o)) {
-        if (best->size.n == last.n && best->size.k == last.k) break;
-        last = best->size;
-        try_near(x, o, last, l);
+    sizes near[6] = { { 2 * s.n, s.k }, { s.n / 2, s.k } };
+    int n = 2;
+    for (int up = 0; up < 2; up++) {
+        const int k = up ? 2 * s.k : s.k / 2;
+        if (is_far(x, l, c, k, least)) continue;
+        near[n++] = (sizes){ s.n, k };
+        near[n++] = (sizes){ up ? s.n / 2 : 2 * s.n, k };
     }
-    for (int i = 0; i < l->n; i++)
-        if (l->at[i].of == o && &l->at[i] != best) l->at[i].halfway.left = false;
+    try_some(x, c, n, near, l);
 }
 
-static void climb_all(choosing *x, bool tight, pl_offers *l)
+/* More sizes: those near the best so far, as long as that gets clearly better. Where few blocks do
+ * not tell of it exactly, only the last best is to be made whole. */
+static void climb(choosing *x, const climbing *c, pl_offers *l)
+{
+    sizes s = usual_two(x);
+    double least, last = INFINITY;
+    try_some(x, c, 1, &s, l);
+    s = best_sizes(x, l, c, &least);
+    if (!s.n || least > NEAR_TWO * pl_candidates_goal(x)) return;
+    while (least < STEEP * last && !pl_candidates_late(x)) {
+        last = least;
+        try_near(x, c, s, least, l);
+        s = best_sizes(x, l, c, &least);
+    }
+    x->b->groups = s.n, x->b->within = s.k;
+    for (int i = 0; i < l->n; i++)
+        if (is_climbed(c, &l->at[i]) && !is_size(l->at[i].size, s)) l->at[i].halfway.left = false;
+}
+
+/* The offer that is this one with all blocks recomputed; NULL: there is none. */
+static const pl_offer *with_recomputing(const pl_offer *none)
+{
+    const size_t n = strlen(none->text);
+    for (int i = 0; pl_layouts[i]; i++)
+        for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
+            if (!strncmp(o->text, none->text, n) && !strcmp(o->text + n, "," PL_RECOMPUTE_ALL))
+                return o;
+    return NULL;
+}
+
+static void climb_all(choosing *x, pl_offers *l)
 {
     for (int i = 0; pl_layouts[i]; i++)
         for (const pl_offer *o = pl_layouts[i]->offers; o && o->text; o++)
-            if (has_two(o) && !(o->when & PL_OFFER_TIGHT) == !tight) climb(x, o, l);
+            if (has_two(o) && !(o->when & PL_OFFER_TIGHT))
+                climb(x, &(climbing){ o, x->tight ? with_recomputing(o) : NULL }, l);
 }
+
+/* -- all of them ------------------------------------------------------------------------------- */
 
 /* Seconds of the fastest of the usual layouts, each with as many of its blocks recomputed as it
  * takes to fit: time and memory are about linear in them. What is found in the end is faster, but
@@ -449,14 +498,15 @@ static double outline_of(const choosing *x, const pl_offers *l)
 {
     double least = INFINITY;
     for (int i = 0; i < l->n; i++) {
-        const bool usual = l->at[i].usual || l->at[i].of->when & PL_OFFER_TIGHT;
+        const bool usual =
+            l->at[i].usual || l->at[i].of->when & PL_OFFER_TIGHT || has_two(l->at[i].of);
         const pl_candidate *k = usual && l->at[i].made >= 0 ? &x->b->at[l->at[i].made] : NULL;
         const pl_candidate *full = k;
         if (k && !k->fits)
             full = pl_candidates_named(x->b,
                                        pl_arena_fmt(x->out, "%s," PL_RECOMPUTE_ALL, l->at[i].text));
         if (!full || !full->fits) continue;
-        least = fmin(least, pl_recompute_outline(x, k, full));
+        least = fmin(least, pl_recompute_between(x, k, full));
     }
     return least;
 }
@@ -510,12 +560,11 @@ void pl_offers_add(choosing *x, pl_offers *l)
     if (x->stages > 1 || (!l->n && !(x->tight && x->c->n_devices == 1))) return;
     pl_offers_take(x, l);
     if (pl_candidates_late(x)) return;
-    climb_all(x, false, l);
     if (x->tight) list_tight(x, l);
+    climb_all(x, l);
     if (is_short(x)) try_all(x, l); /* which of them are worth copies on top */
     list_later(x, l);
     try_sizes(x, find_near(x, l, limit), l);
-    if (x->tight) climb_all(x, true, l);
     list_left(l);
     try_all(x, l);
     x->b->outline = outline_of(x, l);

@@ -88,40 +88,66 @@ static bool hosts_activations(const pl_plan *p)
     return any;
 }
 
-/* The fastest that fits of those that recompute all blocks and keep all else on the device, layouts
- * or searched ones. NULL: none does. */
-static const pl_candidate *find_all(const pl_found *b, bool searched)
+/* A layout's text, without recomputing all blocks; NULL: it recomputes none. */
+static const char *text_without(const char *text, pl_arena *out)
 {
-    const pl_candidate *k = NULL;
-    for (int i = 0; i < b->n; i++)
-        if (b->at[i].fits && b->at[i].searched == searched && pl_recompute_is_all(&b->at[i]) &&
-            !hosts_activations(b->at[i].plan) && (!k || pl_candidate_order(&b->at[i], k) < 0))
-            k = &b->at[i];
-    return k;
+    static const char all[] = "," PL_RECOMPUTE_ALL;
+    const char *at = text ? strstr(text, all) : NULL;
+    const char *rest = at ? at + strlen(all) : NULL; /* ",offload=optimizer" */
+    return at ? pl_arena_fmt(out, "%.*s%s", (int)(at - text), text, rest) : NULL;
 }
 
 const pl_candidate *pl_recompute_base(const pl_found *b, const char *text, pl_arena *tmp)
 {
-    static const char all[] = "," PL_RECOMPUTE_ALL;
-    const char *at = text ? strstr(text, all) : NULL;
-    if (!at) return NULL;
-    const char *rest = at + strlen(all); /* ",offload=optimizer" */
-    return pl_candidates_named(b, pl_arena_fmt(tmp, "%.*s%s", (int)(at - text), text, rest));
+    return pl_candidates_named(b, text_without(text, tmp));
 }
 
-double pl_recompute_outline(const choosing *x, const pl_candidate *none, const pl_candidate *all)
+double pl_recompute_outline(double limit, const pl_sample two[2])
+{
+    const double over = two[0].bytes - limit, less = two[0].bytes - two[1].bytes;
+    return two[0].seconds + (over > 0 ? over / less * (two[1].seconds - two[0].seconds) : 0);
+}
+
+double pl_recompute_between(const choosing *x, const pl_candidate *none, const pl_candidate *all)
 {
     const pl_forecast *f = &none->forecast, *g = &all->forecast;
-    const double over = (double)f->memory.peak - pl_candidate_limit(x->b, none),
-                 less = (double)(f->memory.peak - g->memory.peak);
-    return f->step_seconds + (over > 0 ? over / less * (g->step_seconds - f->step_seconds) : 0);
+    const pl_sample two[] = {
+        { .seconds = f->step_seconds, .bytes = (double)f->memory.peak },
+        { .seconds = g->step_seconds, .bytes = (double)g->memory.peak },
+    };
+    return pl_recompute_outline(pl_candidate_limit(x->b, none), two);
+}
+
+/* Seconds of one that recomputes all blocks with no more of them recomputed than it takes, as far as
+ * is known. */
+static double spared_seconds(const choosing *x, const pl_candidate *all)
+{
+    const pl_candidate *none = all->searched ? NULL : pl_recompute_base(x->b, all->name, x->out);
+    return none ? pl_recompute_between(x, none, all) : all->forecast.step_seconds;
+}
+
+/* Of those that fit, recompute all blocks and keep all else on the device, layouts or searched ones,
+ * the fastest without what it need not recompute. NULL: none fits. */
+static const pl_candidate *find_all(const choosing *x, bool searched)
+{
+    const pl_candidate *best = NULL;
+    double least = INFINITY;
+    for (int i = 0; i < x->b->n; i++) {
+        const pl_candidate *k = &x->b->at[i];
+        if (!k->fits || k->searched != searched || !pl_recompute_is_all(k) ||
+            hosts_activations(k->plan))
+            continue;
+        const double at = spared_seconds(x, k);
+        if (at < least) least = at, best = k;
+    }
+    return best;
 }
 
 /* Might a layout that recomputes all blocks be the fastest with fewer of them? */
 static bool is_worth(const choosing *x, const pl_candidate *all)
 {
-    const pl_candidate *none = pl_recompute_base(x->b, all->name, x->out);
-    return !none || pl_recompute_outline(x, none, all) < pl_candidates_goal(x);
+    return !pl_recompute_base(x->b, all->name, x->out) ||
+           spared_seconds(x, all) < pl_candidates_goal(x);
 }
 
 /* What a strategy says of that. */
@@ -134,14 +160,30 @@ static const char *name_less(const choosing *x, const pl_candidate *all, int blo
                         large && blocks ? "," : "", some, rest);
 }
 
+/* The plan of one that recomputes all blocks, without that: of a layout as that is made, as it may
+ * keep otherwise what is not made again. */
+static bool plan_without(const choosing *x, const pl_candidate *all, pl_plan **p, pl_err *err)
+{
+    const char *text = all->searched ? NULL : text_without(all->name, x->out);
+    if (text) return pl_candidates_plan(x, text, x->g, p, err);
+    *p = PL_NEW(x->out, pl_plan);
+    **p = *all->plan;
+    (*p)->recompute = PL_NEW_N(x->out, bool, x->g->values.n + 1);
+    return true;
+}
+
 /* The plan of a candidate with only the first so many blocks recomputed, and of the others what is
  * large, if anything is: that frees most for its time. */
-static bool add_less(choosing *x, const pl_candidate *all, int blocks, pl_err *err)
+static bool add_less(choosing *x, const pl_candidate *all, const pl_plan *none, int blocks,
+                     pl_err *err)
 {
     const pl_graph *g = x->g;
     pl_plan *p = PL_NEW(x->out, pl_plan);
-    *p = *all->plan;
+    *p = *none;
     p->recompute = PL_NEW_N(x->out, bool, g->values.n + 1);
+    p->kept = PL_NEW_N(x->out, const pl_placement *, g->values.n + 1);
+    memcpy(p->recompute, none->recompute, (size_t)g->values.n * sizeof *p->recompute);
+    memcpy(p->kept, none->kept, (size_t)g->values.n * sizeof *p->kept);
     (void)pl_plan_recompute(p, pl_recompute_blocks(g, x->fold, blocks, x->out));
     const bool large = pl_plan_recompute(p, pl_recompute_large(g, x->out));
     const char *name = name_less(x, all, blocks, large);
@@ -173,7 +215,8 @@ static bool make_spared(choosing *x, const trial *t, pl_err *err)
 {
     pl_candidate all = *t->all;
     int low = has_large(x) ? -1 : 0, high = pl_fold_copies(x->fold), last = x->b->n;
-    PL_TRY(pl_candidate_whole(x, &all, err));
+    pl_plan *none;
+    PL_TRY(pl_candidate_whole(x, &all, err) && plan_without(x, &all, &none, err));
     x->brief = true;
     double over = 0, room = pl_candidate_limit(x->b, &all) - (double)all.forecast.memory.peak;
     for (int i = 0; i < MOST_SPARED && high - low > 1 && !pl_candidates_late(x); i++) {
@@ -183,7 +226,7 @@ static bool make_spared(choosing *x, const trial *t, pl_err *err)
         int blocks = low + (int)ceil(part * (high - low));
         if (blocks <= low) blocks = low + 1;
         if (blocks >= high) blocks = high - 1;
-        PL_TRY(add_less(x, &all, blocks, err));
+        PL_TRY(add_less(x, &all, none, blocks, err));
         const pl_candidate less = x->b->at[--x->b->n];
         *(less.fits ? &high : &low) = blocks;
         *(less.fits ? &room : &over) =
@@ -206,7 +249,7 @@ static bool is_same(const pl_candidate *a, const pl_candidate *b)
 bool pl_candidates_spare(choosing *x, pl_err *err)
 {
     const double most = pl_candidates_goal(x) * PL_RECOMPUTE_MOST;
-    const pl_candidate *layout = find_all(x->b, false), *found = find_all(x->b, true);
+    const pl_candidate *layout = find_all(x, false), *found = find_all(x, true);
     const pl_candidate *const two[] = { layout, is_same(layout, found) ? NULL : found };
     trial t[2] = { 0 };
     int n = 0;

@@ -208,6 +208,35 @@ static void test_recompute(void **state)
     pl_arena_free(a);
 }
 
+/* A layout of which some blocks are recomputed is what a strategy of its name is. */
+static void test_names(void **state)
+{
+    (void)state;
+    pl_arena *a = pl_arena_new("test");
+    const pl_graph *g =
+        training_graph("gpt2:layers=12,hidden=2048,heads=16,vocab=1000,seq=512,batch=512", a);
+    const pl_cluster *c = cluster_of("256x8xh100", a);
+    pl_plan_request r = request_of("auto", c, a);
+    pl_found *b, *named;
+    pl_err err = { 0 };
+    int some = 0;
+    r.search.memory = 280e6;
+    r.search.tied = r.blocks = true;
+    if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
+    for (int i = 0; i < b->n; i++) {
+        const pl_candidate *k = &b->at[i];
+        if (k->searched || !strstr(k->name, "recompute=") || strstr(k->name, "full")) continue;
+        r = request_of(k->name, c, a);
+        if (!pl_plan_find(&r, g, a, &named, &err)) fail_msg("%s: %s", k->name, err.msg);
+        const pl_forecast *f = &named->take->forecast;
+        assert_true(fabs(f->step_seconds / k->forecast.step_seconds - 1) < 1e-9);
+        assert_int_equal(f->memory.peak, k->forecast.memory.peak);
+        some++;
+    }
+    assert_true(some > 0);
+    pl_arena_free(a);
+}
+
 /* Of a net without a stack of equal blocks single tensors are made again: few that are cheap. */
 static void test_tensors(void **state)
 {
@@ -454,7 +483,8 @@ int main(void)
         cmocka_unit_test(test_recompute),    cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_policies),     cmocka_unit_test(test_offload),
         cmocka_unit_test(test_stages),       cmocka_unit_test(test_unequal),
-        cmocka_unit_test(test_stages_again), cmocka_unit_test(test_many_nodes)
+        cmocka_unit_test(test_stages_again), cmocka_unit_test(test_many_nodes),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
