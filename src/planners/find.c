@@ -332,7 +332,7 @@ static bool find_auto(choosing *x, pl_err *err)
     const bool published = x->r->search.method;
     roads r = { .x = x };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
-    x->plain = b->search;
+    x->plain = b->plain = b->search;
     PL_TRY(check_least(x, err) && check_beat(x, err));
     b->at = PL_NEW_N(x->out, pl_candidate,
                      PL_SEARCHES_ROOM * b->search->n + PL_MOST_OFFERS + 1 + PL_EVICT_ROOM);
@@ -363,6 +363,20 @@ static bool find_auto(choosing *x, pl_err *err)
     b->search->seconds /= x->shares; /* the longest stage takes no less than all in the mean */
     b->search->bound /= x->shares;
     return true;
+}
+
+static bool evict_more(choosing *x, const pl_found *before, pl_err *err)
+{
+    pl_found *b = x->b;
+    b->at = PL_NEW_N(x->out, pl_candidate, b->n + PL_EVICT_ROOM);
+    memcpy(b->at, before->at, (size_t)b->n * sizeof *b->at);
+    x->plain = b->plain;
+    x->tight = b->tight;
+    pl_candidates_shorten(x, &b->plain->fold);
+    PL_TRY(pl_candidates_evict(x, err) && take_best(x, err));
+    if (!b->take->fits) return nothing_fits(x, err);
+    return pl_recompute_is_named(b->take) ||
+           loosen_bound(x, err); /* as before, of what was there */
 }
 
 /* -- the entry --------------------------------------------------------------------------------- */
@@ -453,6 +467,19 @@ bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out, pl
     pl_candidates_close(&x);
     pl_watch_tell(r->search.watch, NULL, 0, 0);
     b->seconds = pl_clock_now() - start;
+    return ok;
+}
+
+bool pl_plan_evict(const pl_plan_request *r, const pl_found *before, pl_arena *out,
+                   pl_found **found, pl_err *err)
+{
+    const double start = pl_clock_now();
+    pl_found *b = *found = PL_NEW(out, pl_found);
+    *b = *before;
+    choosing x = pl_candidates_open(b, before->take->plan->graph, b->strategy.cluster, r, out);
+    const bool ok = evict_more(&x, before, err);
+    pl_candidates_close(&x);
+    b->seconds += pl_clock_now() - start;
     return ok;
 }
 

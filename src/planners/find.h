@@ -47,6 +47,7 @@ typedef struct pl_tried {
 typedef struct pl_found {
     pl_strategy strategy;   /* of the request; its cluster is the one that was planned for       */
     pl_auto *search;        /* NULL: the plan was given                                          */
+    pl_auto *plain;         /* the one of plans that keep all; NULL: none was asked for          */
     pl_candidate *take;     /* of at[]                                                           */
     int n;
     pl_candidate *at;       /* [n] the one taken, then those that fit, and by time; of equal ones
@@ -126,7 +127,12 @@ typedef struct pl_plan_request {
 PL_MUST_CHECK bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_arena *out,
                                 pl_found **found, pl_err *err);
 
-/* The same for n graphs that share states by name: the plan of the first is found, and the others
+/* Goes on with what pl_plan_find found for a request with `blocks`: r is that without. Fails as it
+ * does. */
+PL_MUST_CHECK bool pl_plan_evict(const pl_plan_request *r, const pl_found *before, pl_arena *out,
+                                 pl_found **found, pl_err *err);
+
+/* pl_plan_find for n graphs that share states by name: the plan of the first is found, and the others
  * have its states where it has them, so that an evaluation reads the weights where training keeps
  * them. Fails as pl_plan_find and pl_strategy_plan do. */
 PL_MUST_CHECK bool pl_plan_find_all(const pl_plan_request *r, int n, pl_graph *const graph[],

@@ -90,8 +90,8 @@ static bool are_sizes(const choosing *x, sizes s)
     return s.n > 0 && s.k > 0 && 2ll * s.n * s.k <= n && n <= s.k * pl_storage_count_rows(x->g);
 }
 
-/* The best for another number of micro-batches, or the usual ones, but for larger inner groups where
- * there are few rows. */
+/* The best for another number of micro-batches, or the usual ones, but for larger inner groups
+ * where there are few rows. */
 static sizes usual_two(const choosing *x)
 {
     sizes s = usual_size(x->c);

@@ -118,16 +118,16 @@ double pl_recompute_between(const choosing *x, const pl_candidate *none, const p
     return pl_recompute_outline(pl_candidate_limit(x->b, none), two);
 }
 
-/* Seconds of one that recomputes all blocks with no more of them recomputed than it takes, as far as
- * is known. */
+/* Seconds of one that recomputes all blocks with no more of them recomputed than it takes, as far
+ * as is known. */
 static double spared_seconds(const choosing *x, const pl_candidate *all)
 {
     const pl_candidate *none = all->searched ? NULL : pl_recompute_base(x->b, all->name, x->out);
     return none ? pl_recompute_between(x, none, all) : all->forecast.step_seconds;
 }
 
-/* Of those that fit, recompute all blocks and keep all else on the device, layouts or searched ones,
- * the fastest without what it need not recompute. NULL: none fits. */
+/* Of those that fit, recompute all blocks and keep all else on the device, layouts or searched
+ * ones, the fastest without what it need not recompute. NULL: none fits. */
 static const pl_candidate *find_all(const choosing *x, bool searched)
 {
     const pl_candidate *best = NULL;

@@ -227,15 +227,17 @@ static void note_tried(const numbers *x, pl_found *b)
 /* With eviction, where that was left out; what is no faster then stays. */
 static bool refine_best(numbers *x, pl_err *err)
 {
-    const int i = x->best;
-    pl_found *before = x->found[i];
-    const double seconds = x->seconds[i];
+    pl_plan_request r = *x->r;
+    pl_found *evicted, *before = x->found[x->best];
+    pl_err why = { 0 };
     if (!before->unevicted || seconds_left(x) < 0) return true;
-    x->blocks = false;
-    x->best = -1;
-    PL_TRY(try_number(x, i, err));
-    if (x->best == i && x->seconds[i] < seconds) return true;
-    x->best = i, x->found[i] = before, x->seconds[i] = seconds, x->why[i] = (pl_err){ 0 };
+    if (r.search.seconds > 0) r.search.seconds = fmax(seconds_left(x), 1e-3);
+    if (!pl_plan_evict(&r, before, x->arena, &evicted, &why)) {
+        if (why.code != PL_EINFEASIBLE) *err = why;
+        return why.code == PL_EINFEASIBLE;
+    }
+    const double seconds = evicted->take->forecast.step_seconds;
+    if (seconds < x->seconds[x->best]) x->found[x->best] = evicted, x->seconds[x->best] = seconds;
     return true;
 }
 
