@@ -13,6 +13,10 @@
 
 static const double BEAT_GAP = 0.01;
 
+/* How rough an early search may be; what a layout takes is so many times less than its bound, which
+ * is that of tables: plans were seen to take up to a third less than these say. */
+static const double ROUGH_GAP = 0.05, FAR_FASTER = 1.5;
+
 /* Of the limit; of the work block, where the plan is only told of. */
 static const double NEARLY_FULL = 0.9, LAYOUTS_DIFFER = 0.01;
 
@@ -253,10 +257,11 @@ static void take_road(void *with, int i)
 }
 
 /* What waits for the search. */
-static bool add_rest(choosing *x, pl_offers *l, pl_err *err)
+static bool add_rest(choosing *x, pl_offers *l, bool searched, pl_err *err)
 {
-    x->tight = x->b->tight = pl_candidates_tight(x);
-    const bool ok = pl_searches_recompute(x, err);
+    if (searched) x->tight = pl_candidates_tight(x);
+    x->b->tight = x->tight;
+    const bool ok = !searched || pl_searches_recompute(x, err);
     pl_offers_add(x, l);
     return ok && (!x->tight || (pl_candidates_spare(x, err) && pl_candidates_evict(x, err)));
 }
@@ -295,9 +300,22 @@ static bool check_beat(const choosing *x, pl_err *err)
     pl_auto any;
     if (!(beat > 0)) return true;
     PL_TRY(pl_candidates_any_memory(x, BEAT_GAP, beat * x->shares, &any, err));
-    x->b->beaten = any.bound / x->shares >= beat;
+    x->b->beaten = any.bound / x->shares >= beat && pl_candidates_fastest(x->b) >= beat;
     return !x->b->beaten || pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than %.4g s a step",
                                        any.bound / x->shares);
+}
+
+/* On many nodes layouts of groups within groups may be far faster than anything on the meshes of
+ * the search: then it goes no further than a rough bound of plans of any memory. */
+static bool is_outdone(choosing *x, pl_offers *l)
+{
+    pl_auto any;
+    pl_err why = { 0 };
+    if (!pl_offers_climb(x, l, FAR_FASTER)) return false;
+    const bool found = pl_candidates_any_memory(x, ROUGH_GAP, 0, &any, &why);
+    if (!found || any.bound / x->shares < FAR_FASTER * pl_candidates_fastest(x->b)) return false;
+    *x->b->search = any;
+    return true;
 }
 
 /* The bound of a search below a cap is of plans that keep all on the device or recompute blocks: of
@@ -333,7 +351,7 @@ static bool find_auto(choosing *x, pl_err *err)
     roads r = { .x = x };
     PL_TRY(pl_auto_open(x->g, x->c, auto_options(x), x->out, &b->search, err));
     x->plain = b->plain = b->search;
-    PL_TRY(check_least(x, err) && check_beat(x, err));
+    PL_TRY(check_least(x, err));
     b->at = PL_NEW_N(x->out, pl_candidate,
                      PL_SEARCHES_ROOM * b->search->n + PL_MOST_OFFERS + 1 + PL_EVICT_ROOM);
     b->refused = PL_NEW_N(x->out, pl_refused, PL_MOST_OFFERS);
@@ -341,15 +359,18 @@ static bool find_auto(choosing *x, pl_err *err)
     if (x->stages == 1) pl_candidates_shorten(x, x->fold);
     r.l = pl_offers_usual(x);
     PL_TRY(pl_offers_check(x, r.l, err));
+    b->outdone = is_outdone(x, r.l);
+    if (!b->outdone) PL_TRY(check_beat(x, err));
     r.found = *b, r.beside = *x;
     r.beside.b = &r.found;
-    pl_each(pl_offers_wait(r.l) ? 2 : 1, take_road, &r);
+    r.searched = b->outdone;
+    if (!b->outdone) pl_each(pl_offers_wait(r.l) ? 2 : 1, take_road, &r);
     if (!r.searched || b->beaten) pl_offers_take(x, r.l);
     if (b->beaten) {
         *err = r.why;
         return false;
     }
-    if (r.searched && !published) PL_TRY(add_rest(x, r.l, err));
+    if (r.searched && !published) PL_TRY(add_rest(x, r.l, !b->outdone, err));
     for (int i = 0; r.searched && i < b->search->n && pl_candidates_fastest(b) >= INFINITY; i++)
         (void)!add_least(x, b->search, i);
     if (!r.searched || !b->n) {

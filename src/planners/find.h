@@ -57,6 +57,8 @@ typedef struct pl_found {
     double limit;           /* bytes of a device; INFINITY: none                                 */
     double host_limit;      /* of the host's memory, its share                                   */
     double least;           /* of auto: by its tables no plan takes less, blocks recomputed      */
+    bool outdone;           /* layouts are far faster than what is on the search's meshes in any
+                               memory: it goes no further                                        */
     bool beaten;            /* no plan is below the request's `beat`                             */
     double outline;         /* of auto on several devices: seconds of usual layouts, about, with as
                                many of their blocks recomputed as it takes; INFINITY: none fits;
@@ -132,9 +134,9 @@ PL_MUST_CHECK bool pl_plan_find(const pl_plan_request *r, const pl_graph *g, pl_
 PL_MUST_CHECK bool pl_plan_evict(const pl_plan_request *r, const pl_found *before, pl_arena *out,
                                  pl_found **found, pl_err *err);
 
-/* pl_plan_find for n graphs that share states by name: the plan of the first is found, and the others
- * have its states where it has them, so that an evaluation reads the weights where training keeps
- * them. Fails as pl_plan_find and pl_strategy_plan do. */
+/* pl_plan_find for n graphs that share states by name: the plan of the first is found, and the
+ * others have its states where it has them, so that an evaluation reads the weights where training
+ * keeps them. Fails as pl_plan_find and pl_strategy_plan do. */
 PL_MUST_CHECK bool pl_plan_find_all(const pl_plan_request *r, int n, pl_graph *const graph[],
                                     pl_arena *out, const pl_plan *plan[], pl_found **found,
                                     pl_err *err);

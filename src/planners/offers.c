@@ -17,6 +17,8 @@ static const double NEAR_TWO = 1.2; /* of what is to be beaten: so may groups wi
 static const double STEEP = 0.998;  /* of the seconds before: their sizes are climbed further     */
 static const double WORTH = 0.02;   /* of the step: host memory may save what is made again      */
 static const double FAR = 1.12;     /* of the outline to beat: not worth a search; outline_of()  */
+static const double FAR_SIZE =
+    1.2; /* of the best sizes: nor are others with as large inner groups */
 
 /* Of groups, and of groups within these. */
 typedef struct sizes {
@@ -336,7 +338,8 @@ static bool is_hopeful(const choosing *x, const way *w)
 static bool step(const choosing *x, pl_offers *l, way *w)
 {
     const int size = w->up ? 2 * w->size : w->size / 2;
-    if (size < 2 || size > x->c->n_devices || !is_hopeful(x, w)) return false;
+    const bool first = w->size == usual_size(x->c).n;
+    if (size < 2 || size > x->c->n_devices || (!first && !is_hopeful(x, w))) return false;
     add_attempt(x, l, w->of, of_one(size), false);
     w->size = size;
     return true;
@@ -421,7 +424,7 @@ static bool is_far(const choosing *x, const pl_offers *l, const climbing *c, int
 {
     for (int i = 0; i < l->n; i++)
         if (is_climbed(c, &l->at[i]) && l->at[i].size.k == k &&
-            seconds_at(x, l, c, l->at[i].size) > FAR * least)
+            seconds_at(x, l, c, l->at[i].size) > FAR_SIZE * least)
             return true;
     return false;
 }
@@ -437,18 +440,20 @@ static void try_some(choosing *x, const climbing *c, int n, const sizes some[], 
     try_all(x, l);
 }
 
-/* Either of the sizes twice or half as large, and both, for as many devices in all. */
+/* Either of the sizes twice or half as large, then both, for as many devices in all. */
 static void try_near(choosing *x, const climbing *c, sizes s, double least, pl_offers *l)
 {
-    sizes near[6] = { { 2 * s.n, s.k }, { s.n / 2, s.k } };
-    int n = 2;
-    for (int up = 0; up < 2; up++) {
-        const int k = up ? 2 * s.k : s.k / 2;
-        if (is_far(x, l, c, k, least)) continue;
-        near[n++] = (sizes){ s.n, k };
-        near[n++] = (sizes){ up ? s.n / 2 : 2 * s.n, k };
-    }
+    const sizes along[] = { { 2 * s.n, s.k }, { s.n / 2, s.k } };
+    const sizes within[] = { { s.n, 2 * s.k }, { s.n, s.k / 2 } };
+    const sizes both[] = { { s.n / 2, 2 * s.k }, { 2 * s.n, s.k / 2 } };
+    sizes near[4] = { along[0], along[1] }, more[2];
+    int n = 2, n_more = 0;
+    for (int i = 0; i < 2; i++)
+        if (!is_far(x, l, c, within[i].k, least)) near[n++] = within[i];
     try_some(x, c, n, near, l);
+    for (int i = 0; i < 2; i++)
+        if (!is_far(x, l, c, both[i].k, least)) more[n_more++] = both[i];
+    try_some(x, c, n_more, more, l);
 }
 
 /* More sizes: those near the best so far, as long as that gets clearly better. Where few blocks do
@@ -554,9 +559,49 @@ bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err)
            pl_err_set(err, PL_EINFEASIBLE, "its layouts take about %.4g s a step", x->b->outline);
 }
 
+/* Is the fastest of all one that does not fit? */
+static bool is_cramped(const choosing *x)
+{
+    double least = INFINITY;
+    for (int i = 0; i < x->b->n; i++) least = fmin(least, x->b->at[i].forecast.step_seconds);
+    return least < pl_candidates_fastest(x->b);
+}
+
+/* The fastest of all, whether it fits or not, of groups within groups or of others. */
+static double fastest_of(const choosing *x, const pl_offers *l, bool two)
+{
+    double least = INFINITY;
+    for (int i = 0; i < l->n; i++)
+        if (l->at[i].made >= 0 && has_two(l->at[i].of) == two)
+            least = fmin(least, x->b->at[l->at[i].made].forecast.step_seconds);
+    return least;
+}
+
+bool pl_offers_climb(choosing *x, pl_offers *l, double times)
+{
+    bool any = false;
+    for (int i = 0; i < l->n; i++) any |= has_two(l->at[i].of);
+    if (!any) return false;
+    pl_offers_try(x, NULL, l, "playing through layout");
+    pl_offers_take(x, l);
+    if (times * fastest_of(x, l, true) > fastest_of(x, l, false)) return false;
+    x->tight = is_cramped(x);
+    climb_all(x, l);
+    return true;
+}
+
+/* INFINITY: no search found any that fits. */
+static double fastest_searched(const pl_found *b)
+{
+    double least = INFINITY;
+    for (int i = 0; i < b->n; i++)
+        if (b->at[i].searched && b->at[i].fits) least = fmin(least, b->at[i].forecast.step_seconds);
+    return least;
+}
+
 void pl_offers_add(choosing *x, pl_offers *l)
 {
-    const double limit = pl_candidates_fastest(x->b) * NEAR;
+    const double limit = NEAR * fastest_searched(x->b);
     if (x->stages > 1 || (!l->n && !(x->tight && x->c->n_devices == 1))) return;
     pl_offers_take(x, l);
     if (pl_candidates_late(x)) return;

@@ -186,8 +186,7 @@ static bool is_finer(const pl_mesh *fine, const pl_mesh *m)
     return true;
 }
 
-/* Could the search have found how the plan that is taken divides the devices? */
-static bool is_searched(const pl_told *t)
+bool pl_told_searched(const pl_told *t)
 {
     const pl_auto *x = t->best->search;
     const pl_plan *p = t->best->take->plan;
@@ -204,11 +203,15 @@ static void tell_search(const pl_told *t, pl_text *out)
     pl_text_add(&line, "%.0f ms among 1e%.0f plans on %d mesh%s", 1e3 * pl_auto_seconds(x),
                 problem->log10_plans, x->n, x->n == 1 ? "" : "es");
     if (x->method) pl_text_add(&line, " by %s", x->method->name);
-    add_gap(x, &line);
+    if (t->best->outdone)
+        pl_text_add(&line, ": by its cost model none takes less than %.3f ms, in any memory",
+                    1e3 * x->bound);
+    else
+        add_gap(x, &line);
     if (problem->n_classes)
         pl_text_add(&line, "; %d equal blocks of %d nodes count once%s", problem->copies,
                     pl_problem_block(problem), x->tied ? ", all planned alike" : "");
-    if (!is_searched(t))
+    if (!pl_told_searched(t))
         pl_text_add(&line, "; the layout that is taken is faster, on a mesh that was not searched");
     tell_line(t, "search", pl_text_get(&line), out);
     pl_text_add(out, "programs  %.0f ms: %d plan%s lowered and played through%s\n",

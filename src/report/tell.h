@@ -27,6 +27,9 @@ double pl_told_mfu(const pl_told *t);
 /* Share of the search's own sum that its choice may be above the least: 0 <= gap < 1. */
 double pl_told_gap(const pl_auto *x);
 
+/* Of a search: could it have found how the plan that is taken divides the devices? */
+bool pl_told_searched(const pl_told *t);
+
 /* The step's time, speed and memory, and how near the search came to the best of its cost model
  * (which is no bound of the forecast step, as the forecast counts what the model leaves out); what
  * else could be taken; how every weight is split, a row for those that differ by the number of

@@ -26,6 +26,7 @@ static void put_found(const pl_told *t, const pl_auto *x, pl_json_out *out)
                 "lower_bound_seconds", bounded ? x->bound : NAN, "gap",
                 bounded ? pl_told_gap(x) : NAN);
     pl_json_put_bool(out, "stopped", t->best->stopped);
+    pl_json_put_bool(out, "mesh_searched", pl_told_searched(t));
 }
 
 static void put_search(const pl_told *t, pl_json_out *out)

@@ -95,7 +95,7 @@ for layout in dp zero=1 zero=2 zero=3 tp=4 zero=3,tp=2,sp; do
 done
 runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100 --json
 for key in schema model cluster mesh search predicted memory strategy runners_up \
-    lower_bound_seconds gap step_seconds compute_seconds exposed_comm_seconds peak_bytes limit_bytes; do
+    lower_bound_seconds gap mesh_searched step_seconds compute_seconds exposed_comm_seconds peak_bytes limit_bytes; do
     says "\"$key\": "
 done
 runs 0 '' "${plan[@]}" "$small" --cluster 1x4xv100 -O1 --json

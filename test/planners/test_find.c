@@ -132,6 +132,7 @@ static void test_many_nodes(void **state)
               tensor = pl_mesh_find(&taken->mesh, "tensor");
     assert_true(shard >= 0 && tensor >= 0 && taken->mesh.n == 3);
     assert_true(b->take->forecast.step_seconds < 0.9 * b->search->seconds);
+    assert_true(b->outdone && b->take->forecast.step_seconds < b->search->bound);
     for (int i = 0; i < N_TIMES; i++) {
         pl_strategy s;
         pl_plan *p;
