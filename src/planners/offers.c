@@ -9,16 +9,19 @@
 #include <math.h>
 #include <string.h>
 
-static const double NEAR = 1.02;    /* of the fastest: other sizes of a layout are worth a look,  */
-static const double HOPEFUL = 1.5;  /* and those beyond one that takes no more than this         */
-static const double WIDE = 2;       /* of the fastest, for another number of micro-batches: slow */
-static const double SLOWER = 1.03;  /* of the fastest: no use with copies on top              */
-static const double NEAR_TWO = 1.2; /* of what is to be beaten: so may groups within groups be    */
-static const double STEEP = 0.998;  /* of the seconds before: their sizes are climbed further     */
-static const double WORTH = 0.02;   /* of the step: host memory may save what is made again      */
-static const double FAR = 1.12;     /* of the outline to beat: not worth a search; outline_of()  */
-static const double FAR_SIZE =
-    1.2; /* of the best sizes: nor are others with as large inner groups */
+/* Of the fastest: other sizes of a layout are worth a look, and those beyond one that takes no more
+ * than this. */
+static const double NEAR = 1.02, HOPEFUL = 1.5;
+
+/* The same of groups within groups; their sizes are climbed as long as each step leaves no more of
+ * the seconds; and of the best so far, inner groups that are not worth a look with others. */
+static const double NEAR_TWO = 1.2, STEEP = 0.998, FAR_SIZE = 1.2;
+
+/* Of the fastest: slow for another number of micro-batches; no use with copies on top. */
+static const double WIDE = 2, SLOWER = 1.03;
+
+static const double WORTH = 0.02; /* of the step: host memory may save what is made again */
+static const double FAR = 1.12;   /* of the outline to beat: not worth a search; outline_of() */
 
 /* Of groups, and of groups within these. */
 typedef struct sizes {
