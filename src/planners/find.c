@@ -358,9 +358,10 @@ static bool find_auto(choosing *x, pl_err *err)
     x->fold = &b->search->fold;
     if (x->stages == 1) pl_candidates_shorten(x, x->fold);
     r.l = pl_offers_usual(x);
-    PL_TRY(pl_offers_check(x, r.l, err));
-    b->outdone = is_outdone(x, r.l);
-    if (!b->outdone) PL_TRY(check_beat(x, err));
+    const bool groups = pl_offers_have_groups(r.l); /* of which the bound of meshes says nothing */
+    PL_TRY((groups || check_beat(x, err)) && pl_offers_check(x, r.l, err));
+    b->outdone = groups && is_outdone(x, r.l);
+    if (groups && !b->outdone) PL_TRY(check_beat(x, err));
     r.found = *b, r.beside = *x;
     r.beside.b = &r.found;
     r.searched = b->outdone;
@@ -396,8 +397,8 @@ static bool evict_more(choosing *x, const pl_found *before, pl_err *err)
     pl_candidates_shorten(x, &b->plain->fold);
     PL_TRY(pl_candidates_evict(x, err) && take_best(x, err));
     if (!b->take->fits) return nothing_fits(x, err);
-    return pl_recompute_is_named(b->take) ||
-           loosen_bound(x, err); /* as before, of what was there */
+    /* what was there before keeps its bound */
+    return pl_recompute_is_named(b->take) || loosen_bound(x, err);
 }
 
 /* -- the entry --------------------------------------------------------------------------------- */

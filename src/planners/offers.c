@@ -580,11 +580,15 @@ static double fastest_of(const choosing *x, const pl_offers *l, bool two)
     return least;
 }
 
-bool pl_offers_climb(choosing *x, pl_offers *l, double times)
+bool pl_offers_have_groups(const pl_offers *l)
 {
     bool any = false;
     for (int i = 0; i < l->n; i++) any |= has_two(l->at[i].of);
-    if (!any) return false;
+    return any;
+}
+
+bool pl_offers_climb(choosing *x, pl_offers *l, double times)
+{
     pl_offers_try(x, NULL, l, "playing through layout");
     pl_offers_take(x, l);
     if (times * fastest_of(x, l, true) > fastest_of(x, l, false)) return false;

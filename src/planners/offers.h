@@ -25,9 +25,12 @@ void pl_offers_take(choosing *x, pl_offers *l);
  * (x->r->like)? Fails with PL_EINFEASIBLE, and x->b->outlined is set. */
 PL_MUST_CHECK bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err);
 
-/* Before the search: tries the usual ones where groups within groups are among them, and climbs the
- * sizes of these, with blocks recomputed if the fastest does not fit, which x->tight says. False:
- * of the usual ones these are not so many times as fast as others. */
+/* Are there groups within groups among them? */
+bool pl_offers_have_groups(const pl_offers *l);
+
+/* Then before the search: tries all, and climbs the sizes of these, with blocks recomputed if the
+ * fastest does not fit, which x->tight says. False: of the usual ones these are not so many times
+ * as fast as others. */
 bool pl_offers_climb(choosing *x, pl_offers *l, double times);
 
 /* After the search: all of them; of the one that is fastest of the usual ones, where it is near the
