@@ -7,10 +7,11 @@
 
 #include <math.h>
 
-enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17, TIED_PASSES = 60 };
-enum { TIED_PART = 2, CAPPED_PART = 8 }; /* of the effort: on a first choice */
-enum { MOST_OUTSIDE = 8 };               /* times the block */
-static const double SHORT = 2.5;         /* times what a ring with its ends holds */
+enum { MOST_VARIABLES = 512, MOST_ENTRIES = 1 << 17 };
+enum { TIED_PASSES = 120 };      /* through all tables: on a first choice */
+enum { CAPPED_PART = 8 };        /* of the effort: the same under a cap   */
+enum { MOST_OUTSIDE = 8 };       /* times the block */
+static const double SHORT = 2.5; /* times what a ring with its ends holds */
 static const double TIED_GAP = 1e-4;
 static const double ROUGH = 1e-3; /* gap of a first choice under a cap */
 
@@ -31,11 +32,13 @@ static int64_t start_tied(const pl_chain *chain, pl_cost weights, pl_search_opti
                           pl_arena *arena)
 {
     double outside = pl_chain_outside_entries(chain), block = pl_chain_block_entries(chain);
+    const int64_t effort = (int64_t)(TIED_PASSES * (outside + block));
     if (options->no_bound || outside > chain->copies * block) return 0;
     if (options->start && outside > MOST_OUTSIDE * block) return 0; /* as long as all the rest */
-    if (TIED_PASSES * (outside + block) > (double)options->effort / TIED_PART) return 0;
+    if (effort > options->effort) return 0;
     pl_search_options part = *options;
-    part.effort /= TIED_PART;
+    part.effort = effort;
+    if (part.work_limit > effort) part.work_limit = effort;
     part.gap = fmax(part.gap, TIED_GAP);
     part.start = NULL;
     pl_sum tied = pl_chain_tie(chain, arena);

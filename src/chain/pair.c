@@ -2,6 +2,8 @@
  * search_price() is the cap at one price, look_at() places without it, search_places() all
  * places. */
 #include "chain/pair.h"
+#include "chain/among.h"
+#include "chain/at_price.h"
 #include "chain/seam.h"
 #include "chain/splice.h"
 #include "chain/top.h"
@@ -30,9 +32,10 @@ enum {
 };
 static const double PASSES = 256;
 
-/* With so many copies their splices come near what a search of the cap finds; else the cap is
- * searched, at the first and at so many prices more. */
-enum { MOST_FEW = 3 };
+/* Splices of many copies come near what a search of the cap finds. With few it is searched, at so
+ * many prices: among all choices where tables have no more entries than this, else among mixtures
+ * of the answers. */
+enum { MOST_FEW = 3, MOST_EXACT = 1 << 16 };
 static const double SAME_PRICE = 1e-2; /* what would be found again */
 
 /* The gap of an answer at a place: a part of what the bound can still rise, within these. */
@@ -64,6 +67,7 @@ typedef struct prices {
     pl_chain_pair pair;
     double cap;
     bool tied, few;            /* copies are */
+    bool exact;                /* these are searched below the cap, not mixed */
     bool whole;                /* without a cap all was looked at */
     pl_search_options options; /* with defaults */
     pl_arena *out;
@@ -90,59 +94,6 @@ struct pl_chain_opened {
     int n_seen; /* the places of all caps */
     seen seen[MOST_SEEN];
 };
-
-/* -- both sums at a price ---------------------------------------------------------------------- */
-
-static const double *mix_times(const double *a, const double *b, int64_t n, double price,
-                               pl_arena *arena)
-{
-    if (a == b) return a;
-    double *to = pl_arena_get(arena, (size_t)n, sizeof *to);
-    for (int64_t i = 0; i < n; i++) {
-        const double t = a ? a[i] : 0, u = b ? b[i] : 0;
-        to[i] = isinf(t) || isinf(u) ? INFINITY : price * t + (1 - price) * u;
-    }
-    return to;
-}
-
-static const pl_sum_edge *mix_edges(int n, const pl_sum_edge *a, const pl_sum_edge *b,
-                                    const int *rows, const int *cols, double price, pl_arena *arena)
-{
-    pl_sum_edge *to = PL_NEW_N(arena, pl_sum_edge, n + 1);
-    for (int i = 0; i < n; i++) {
-        const int64_t entries = (int64_t)rows[a[i].a] * cols[a[i].b];
-        to[i] = a[i];
-        to[i].time = mix_times(a[i].time, b[i].time, entries, price, arena);
-    }
-    return to;
-}
-
-static pl_sum mix_sums(const pl_sum *a, const pl_sum *b, double price, pl_arena *arena)
-{
-    const double **time = PL_NEW_N(arena, const double *, a->n + 1);
-    pl_sum to = *a;
-    for (int v = 0; v < a->n; v++)
-        time[v] = mix_times(a->time ? a->time[v] : NULL, b->time ? b->time[v] : NULL,
-                            a->n_values[v], price, arena);
-    to.time = time;
-    to.edge = mix_edges(a->n_edges, a->edge, b->edge, a->n_values, a->n_values, price, arena);
-    return to;
-}
-
-static pl_chain mix(const prices *x, double price, pl_arena *arena)
-{
-    const pl_chain *a = x->pair.sum[0], *b = x->pair.sum[1];
-    const int *outside = a->outside.n_values, *block = a->block.n_values;
-    pl_chain c = *a;
-    if (a == b || price == 1) return c;
-    c.outside = mix_sums(&a->outside, &b->outside, price, arena);
-    c.block = mix_sums(&a->block, &b->block, price, arena);
-    c.link = mix_edges(a->n_links, a->link, b->link, block, block, price, arena);
-    c.first = mix_edges(a->n_first, a->first, b->first, outside, block, price, arena);
-    c.last = mix_edges(a->n_last, a->last, b->last, outside, block, price, arena);
-    c.every = mix_edges(a->n_every, a->every, b->every, outside, block, price, arena);
-    return c;
-}
 
 pl_cost pl_chain_pair_cost(pl_chain_pair pair, const int *value)
 {
@@ -224,7 +175,7 @@ static const int *find_start(const prices *x, double price, double memory_price)
 static bool search_price(prices *x, double price, pl_err *err)
 {
     pl_arena *tmp = pl_arena_new("price");
-    const pl_chain c = mix(x, price, tmp);
+    const pl_chain c = pl_chain_at_price(x->pair, price, tmp);
     pl_search_options o = x->options;
     pl_answer a;
     if (price < 1 || x->cap < INFINITY) o.effort = least_of(o.effort, CAP_EFFORT * x->effort);
@@ -284,11 +235,12 @@ typedef struct look {
 static void search_place(const prices *x, look *l)
 {
     pl_arena *tmp = pl_arena_new("place");
-    const pl_chain c = mix(x, l->price, tmp);
+    const pl_chain c = pl_chain_at_price(x->pair, l->price, tmp);
     pl_search_options o = x->options;
     o.effort = least_of(o.effort, l->effort);
     o.gap = fmax(o.gap, l->gap);
     o.start = find_start(x, l->price, l->memory_price);
+    o.no_unroll = l->memory_price > 0; /* its bound is better */
     l->found = x->tied ? search_tied(&c, l->memory_price, &o, l->out, &l->answer, &l->why)
                        : pl_chain_priced(&c, l->memory_price, &o, l->out, &l->answer, &l->why);
     pl_arena_free(tmp);
@@ -425,7 +377,7 @@ static void search_seams(prices *x, const pl_top *top)
     if (two[0] == x->seam[0] && two[1] == x->seam[1]) return;
     memcpy(x->seam, two, sizeof two);
     pl_arena *tmp = pl_arena_new("seams");
-    const pl_chain chain = mix(x, top->price, tmp);
+    const pl_chain chain = pl_chain_at_price(x->pair, top->price, tmp);
     o.effort = SEAM_EFFORT;
     o.gap = fmax(o.gap, ROUGH[0]);
     for (int i = 0; i < 2; i++)
@@ -491,15 +443,14 @@ static bool search_places(prices *x, pl_err *err)
     bool news = true;
     for (int i = 0; i < MOST_LOOKS && news && x->work < stop && !is_late(x); i++) {
         const pl_top top = pl_top_of(x->n, x->plane);
-        const double rise = top.height - x->bound, most = AT_TOP * top.height,
-                     best = x->best.value ? x->best.time : INFINITY;
+        const double rise = top.height - x->bound, most = AT_TOP * top.height;
         if (rise <= NEAR_TOP * top.height) {
             splice(x, &top);
             search_seams(x, &top);
         }
         if (rise <= most || is_near(x, ENOUGH)) return true;
         if (is_idle(x, rise, most, before)) break;
-        before = best;
+        before = x->best.value ? x->best.time : INFINITY;
         const double gap = fmin(fmax(ROUGH_PART * rise / top.height, ROUGH[0]), ROUGH[1]);
         const double price = fmax(fmax(top.price, least_price), x->last / STEP);
         PL_TRY(look_once(x, price, top.memory_price, gap, &news, err));
@@ -516,20 +467,52 @@ static bool search_places(prices *x, pl_err *err)
     return x->tied || x->pair.sum[0] == x->pair.sum[1] || search_beside(x, &top, stop, err);
 }
 
+/* The top under the answers that fit, whatever memory they leave. */
+static pl_top top_of_fitting(const prices *x)
+{
+    pl_plane fits[MOST_KNOWN];
+    int n = 0;
+    for (int i = 0; i < x->n; i++)
+        if (x->plane[i].over <= 0) fits[n] = x->plane[i], fits[n++].over = 0;
+    return pl_top_of(n, fits);
+}
+
+/* The fastest mixture of all answers at a price. False: none that is new. */
+static bool search_among(prices *x, double price)
+{
+    pl_arena *tmp = pl_arena_new("among known choices");
+    const pl_among among = pl_chain_among(x->pair, x->n, x->value, tmp);
+    const pl_chain_pair part = { { &among.sum[0], &among.sum[1] } };
+    const pl_chain c = pl_chain_at_price(part, price, tmp);
+    pl_search_options o = x->options;
+    pl_answer a;
+    pl_err why = { 0 };
+    o.effort = least_of(o.effort, x->effort / ANSWER_PART);
+    o.start = NULL;
+    bool found = pl_chain_min(&c, x->cap, &o, tmp, &a, &why);
+    if (found) {
+        x->work += a.work;
+        a.value = pl_among_choice(&among, a.value, x->out);
+        found = know(x, &a);
+    }
+    pl_arena_free(tmp);
+    return found;
+}
+
 /* Copies too few for their splices: the cap at prices where what fits computes and sends for about
  * as long. */
 static bool search_few(prices *x, pl_err *err)
 {
-    double last = 1;
-    for (int k = 0; k < MOST_FEW && !is_near(x, ENOUGH_FEW) && !is_late(x); k++) {
-        pl_plane fits[MOST_KNOWN];
-        int n = 0;
-        for (int i = 0; i < x->n; i++)
-            if (x->plane[i].over <= 0) fits[n] = x->plane[i], fits[n++].over = 0;
-        const pl_top top = pl_top_of(n, fits);
-        if (fabs(top.price - last) < SAME_PRICE) break;
-        last = top.price;
-        PL_TRY(search_price(x, top.price, err));
+    const double enough = x->exact ? ENOUGH_FEW : ENOUGH;
+    double last = x->exact ? 1 : -1;
+    for (int k = 0; k < MOST_FEW && !is_near(x, enough) && !is_late(x); k++) {
+        const double price = top_of_fitting(x).price;
+        if (fabs(price - last) < SAME_PRICE) break;
+        last = price;
+        if (x->exact)
+            PL_TRY(search_price(x, price, err));
+        else if (!search_among(x, price))
+            break;
     }
     return true;
 }
@@ -564,7 +547,7 @@ static bool search_open(prices *x, double cap, pl_err *err)
 static bool search_capped(prices *x, pl_err *err)
 {
     PL_TRY(look_least(x, err));
-    if (x->few) PL_TRY(search_price(x, 1, err));
+    if (x->exact) PL_TRY(search_price(x, 1, err));
     if (is_closed(x) || (x->few && is_near(x, ENOUGH_FEW))) return true;
     PL_TRY(search_places(x, err));
     return !x->few || search_few(x, err);
@@ -678,9 +661,11 @@ bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied, const pl_searc
     PL_TRY(pl_cap_check(cap, err));
     for (int k = 0; k < 2; k++) PL_TRY(pl_chain_check(pair.sum[k], err));
     x.options = pl_solve_defaults(options);
-    x.few = tied || pair.sum[0]->copies < PL_MANY_COPIES;
-    const double entries =
-        pl_chain_outside_entries(pair.sum[0]) + pl_chain_block_entries(pair.sum[0]);
+    const int copies = pair.sum[0]->copies;
+    const double outside = pl_chain_outside_entries(pair.sum[0]),
+                 block = pl_chain_block_entries(pair.sum[0]), entries = outside + block;
+    x.few = tied || copies < PL_MANY_COPIES;
+    x.exact = tied || copies == 1 || (x.few && outside + copies * block <= MOST_EXACT);
     x.effort = (int64_t)fmax(EFFORT, x.few ? 0 : PASSES * entries);
     PL_TRY(search(&x, err));
     *answer = x.best;

@@ -7,8 +7,8 @@
  *
  * is a bound. Answers at such prices are planes over (p, m), and the highest point under those
  * known is where to look next (top.h). The answers that meet there lie around the best one: of many
- * copies, so many like this and so many like that come near it (splice.h). With few copies the cap
- * is searched at one price, with what that leaves at others (search/cap.h). */
+ * copies, so many like this and so many like that come near it (splice.h). With few copies all
+ * mixtures of them are searched (among.h), or of tied ones all choices (search/cap.h). */
 #ifndef PL_CHAIN_PAIR_H
 #define PL_CHAIN_PAIR_H
 #include "chain/chain.h"
@@ -41,6 +41,6 @@ PL_MUST_CHECK bool pl_chain_pair_min(pl_chain_pair pair, double cap, bool tied,
                                      pl_arena *out, pl_answer *answer, double *price, pl_err *err);
 
 /* Copies so many that a cap is met by splices of them. */
-enum { PL_MANY_COPIES = 8 };
+enum { PL_MANY_COPIES = 6 };
 
 #endif
