@@ -4,6 +4,7 @@
 #   devices  LLaMA-3 8B on 8 to 16,384 devices, searched and with a strategy
 #   large    LLaMA-3 70B and 405B on 16,384 devices, with a strategy and searched
 #   tight    models that fit where blocks are recomputed
+#   few      models of a few blocks below such caps
 #   hosted   models that fit where states lie in the host's memory
 #   numbers  models that fit in one of many numbers of micro-batches
 #   stages   with pipelines (-O 3)
@@ -15,7 +16,7 @@ pleat=${PLEAT:-build/pleat}
 before=${BEFORE:-}
 rounds=${ROUNDS:-3}
 limit=${LIMIT:-100}
-[ $# -gt 0 ] || set -- depth devices large tight hosted numbers stages
+[ $# -gt 0 ] || set -- depth devices large tight few hosted numbers stages
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -78,6 +79,16 @@ tight() {
     row tight llama3-70b:batch=8,seq=131072,dtype=bf16 8x8xh100
     row tight gpt2:hidden=1600,heads=25,layers=192,seq=1024,batch=64,dropout=0 2x8xv100
     row tight gpt2:hidden=512,heads=8,layers=44,vocab=1000,seq=256,batch=64,dropout=0 2x8xv100 --memory 500MB
+}
+
+few() {
+    row few moe:layers=4,hidden=512,experts=16,tokens=1024,batch=64 2x8xv100 --memory 1GB
+    row few moe:layers=4,hidden=512,experts=16,tokens=1024,batch=64 2x8xv100 --memory 1500MB
+    row few gpt2:layers=4,batch=64,seq=1024 2x8xv100 --memory 1500MB
+    row few t5-large:layers=4,batch=64 2x8xv100 --memory 1500MB
+    row few bert-large:layers=6,batch=256 2x8xv100 --memory 2GB
+    row few bert-large:layers=4,batch=256 8x8xv100 --memory 500MB
+    row few mixtral-8x7b:layers=4,batch=64,seq=4096,dtype=bf16 2x8xh100 --memory 12GB
 }
 
 hosted() {

@@ -63,6 +63,7 @@ typedef struct pl_found {
     double outline;         /* of auto on several devices: seconds of usual layouts, about, with as
                                many of their blocks recomputed as it takes; INFINITY: none fits;
                                0: not looked at                                                  */
+    bool outline_paid;      /* these recompute blocks                                            */
     bool outlined;          /* that is far beyond that of the request's `like`                   */
     bool unevicted;         /* eviction was left out, as the request's `blocks` has it            */
     bool rough;             /* few of its blocks say that it fits, nearly: it is not below `beat`,

@@ -1,5 +1,5 @@
 /* Published layouts as candidates. Read pl_offers_add(): the usual ones, then more sizes of what is
- * near the fastest (try_sizes) and of groups within groups (climb); outline_of() is what they say
+ * near the fastest (try_sizes) and of groups within groups (climb); find_outline() is what they say
  * of a number of micro-batches. */
 #include "planners/offers.h"
 
@@ -21,7 +21,7 @@ static const double NEAR_TWO = 1.2, STEEP = 0.998, FAR_SIZE = 1.2;
 static const double WIDE = 2, SLOWER = 1.03;
 
 static const double WORTH = 0.02; /* of the step: host memory may save what is made again */
-static const double FAR = 1.12;   /* of the outline to beat: not worth a search; outline_of() */
+static const double FAR = 1.12;   /* of the outline to beat: not worth a search; find_outline() */
 
 /* Of groups, and of groups within these. */
 typedef struct sizes {
@@ -502,9 +502,10 @@ static void climb_all(choosing *x, pl_offers *l)
 /* Seconds of the fastest of the usual layouts, each with as many of its blocks recomputed as it
  * takes to fit: time and memory are about linear in them. What is found in the end is faster, but
  * for other numbers of micro-batches in about the same ratio: within 10 % on large decoders. */
-static double outline_of(const choosing *x, const pl_offers *l)
+static void find_outline(const choosing *x, const pl_offers *l)
 {
-    double least = INFINITY;
+    pl_found *b = x->b;
+    b->outline = INFINITY, b->outline_paid = false;
     for (int i = 0; i < l->n; i++) {
         const bool usual =
             l->at[i].usual || l->at[i].of->when & PL_OFFER_TIGHT || has_two(l->at[i].of);
@@ -514,9 +515,20 @@ static double outline_of(const choosing *x, const pl_offers *l)
             full = pl_candidates_named(x->b,
                                        pl_arena_fmt(x->out, "%s," PL_RECOMPUTE_ALL, l->at[i].text));
         if (!full || !full->fits) continue;
-        least = fmin(least, pl_recompute_between(x, k, full));
+        const double seconds = pl_recompute_between(x, k, full);
+        if (seconds >= b->outline) continue;
+        b->outline = seconds, b->outline_paid = full->forecast.again_seconds > 0;
     }
-    return least;
+}
+
+/* What an outline is to be near to; 0: there is none that tells. Of a plan that recomputes, layouts
+ * that fit without do not: more micro-batches may spare it that. */
+static double outline_to_beat(const pl_found *like)
+{
+    if (!like || !(like->outline < INFINITY)) return 0;
+    const pl_forecast *f = &like->take->forecast;
+    const bool pays = f->again_seconds > WORTH * f->step_seconds;
+    return !pays || like->outline_paid ? like->outline : 0;
 }
 
 /* Was it, or without recomputing, so slow for another number of micro-batches, or are its states
@@ -547,16 +559,16 @@ static int put_far_last(const choosing *x, pl_offers *l)
 
 bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err)
 {
-    const double beat = x->r->like ? x->r->like->outline : 0;
+    const double beat = outline_to_beat(x->r->like);
     const pl_candidate far = { .fits = true, .forecast.step_seconds = FAR * beat };
-    if (!(beat > 0 && beat < INFINITY) || !l->n) return true;
+    if (!(beat > 0) || !l->n) return true;
     list_tight(x, l);
     const int all = l->n;
     l->n = put_far_last(x, l);
     pl_offers_try(x, &far, l, "playing through layout");
     pl_offers_take(x, l);
     l->n = all;
-    x->b->outline = outline_of(x, l);
+    find_outline(x, l);
     x->b->outlined = x->b->outline > FAR * beat && x->b->outline < INFINITY;
     return !x->b->outlined ||
            pl_err_set(err, PL_EINFEASIBLE, "its layouts take about %.4g s a step", x->b->outline);
@@ -619,7 +631,7 @@ void pl_offers_add(choosing *x, pl_offers *l)
     try_sizes(x, find_near(x, l, limit), l);
     list_left(l);
     try_all(x, l);
-    x->b->outline = outline_of(x, l);
+    find_outline(x, l);
 }
 
 void pl_offers_add_small(choosing *x)

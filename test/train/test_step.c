@@ -115,7 +115,7 @@ static void test_outlined(void **state)
     static const char model[] =
         "gpt2:layers=16,hidden=512,heads=8,vocab=512,seq=512,batch=32,dropout=0";
     (void)state;
-    asked x = ask_of("2x4xv100", model, "auto", 1.25e9);
+    asked x = ask_of("2x4xv100", model, "auto", 1.3e9);
     const pl_found *f = must_find(&x);
     int n = 0;
     for (int i = 0; i < f->n_tried; i++) {
