@@ -1,8 +1,6 @@
 /* Values are gathered (list_values), then each table's entries (take_entries). */
 #include "chain/among.h"
 
-#include <string.h>
-
 /* Of one variable. */
 typedef struct values {
     int n, *at;
@@ -27,21 +25,28 @@ static values list_marked(int n, const bool *has, pl_arena *arena)
     return x;
 }
 
+/* Values of a variable: outside, then block. */
+static int count_values(const pl_chain *chain, int v)
+{
+    const int outside = chain->outside.n;
+    return v < outside ? chain->outside.n_values[v] : chain->block.n_values[v - outside];
+}
+
 /* [outside, then block] */
 static values *list_values(const pl_chain *chain, int n, int *const known[], pl_arena *arena)
 {
     const int outside = chain->outside.n, block = chain->block.n;
     bool **has = PL_NEW_N(arena, bool *, outside + block + 1);
     values *x = PL_NEW_N(arena, values, outside + block + 1);
-    const int *size[2] = { chain->outside.n_values, chain->block.n_values - outside };
-    for (int v = 0; v < outside + block; v++) has[v] = PL_NEW_N(arena, bool, size[v >= outside][v]);
+    for (int v = 0; v < outside + block; v++)
+        has[v] = PL_NEW_N(arena, bool, count_values(chain, v));
     for (int k = 0; k < n; k++) {
         mark(outside, known[k], has);
         for (int i = 0; i < chain->copies; i++)
             mark(block, known[k] + outside + (int64_t)i * block, has + outside);
     }
     for (int v = 0; v < outside + block; v++)
-        x[v] = list_marked(size[v >= outside][v], has[v], arena);
+        x[v] = list_marked(count_values(chain, v), has[v], arena);
     return x;
 }
 
