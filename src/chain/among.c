@@ -98,16 +98,17 @@ static pl_sum take_sum(const pl_sum *sum, const values *keep, pl_arena *arena)
     return to;
 }
 
-static pl_chain take_chain(const pl_chain *chain, const kept *k)
+static const pl_chain *take_chain(const pl_chain *chain, const kept *k)
 {
     const int *cols = chain->block.n_values;
-    pl_chain to = *chain;
-    to.outside = take_sum(&chain->outside, k->outside, k->arena);
-    to.block = take_sum(&chain->block, k->block, k->arena);
-    to.link = take_edges(chain->n_links, chain->link, cols, k->block, k->block, k->arena);
-    to.first = take_edges(chain->n_first, chain->first, cols, k->outside, k->block, k->arena);
-    to.last = take_edges(chain->n_last, chain->last, cols, k->outside, k->block, k->arena);
-    to.every = take_edges(chain->n_every, chain->every, cols, k->outside, k->block, k->arena);
+    pl_chain *to = PL_NEW(k->arena, pl_chain);
+    *to = *chain;
+    to->outside = take_sum(&chain->outside, k->outside, k->arena);
+    to->block = take_sum(&chain->block, k->block, k->arena);
+    to->link = take_edges(chain->n_links, chain->link, cols, k->block, k->block, k->arena);
+    to->first = take_edges(chain->n_first, chain->first, cols, k->outside, k->block, k->arena);
+    to->last = take_edges(chain->n_last, chain->last, cols, k->outside, k->block, k->arena);
+    to->every = take_edges(chain->n_every, chain->every, cols, k->outside, k->block, k->arena);
     return to;
 }
 
@@ -119,7 +120,9 @@ pl_among pl_chain_among(pl_chain_pair pair, int n, int *const known[], pl_arena 
     const kept k = { x, x + chain->outside.n, arena };
     int **value = PL_NEW_N(arena, int *, all + 1);
     for (int v = 0; v < all; v++) value[v] = x[v].at;
-    return (pl_among){ chain, { take_chain(chain, &k), take_chain(pair.sum[1], &k) }, value };
+    const pl_chain *one = take_chain(chain, &k),
+                   *other = pair.sum[1] == chain ? one : take_chain(pair.sum[1], &k);
+    return (pl_among){ chain, { { one, other } }, value };
 }
 
 int *pl_among_choice(const pl_among *among, const int *value, pl_arena *arena)

@@ -9,7 +9,7 @@
 
 typedef struct pl_among {
     const pl_chain *of;   /* one of the pair                                                     */
-    pl_chain sum[2];      /* the pair's, with fewer values                                       */
+    pl_chain_pair pair;   /* the same with fewer values                                          */
     int *const *value;    /* [outside, then block][values] those of the pair                     */
 } pl_among;
 

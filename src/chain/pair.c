@@ -1,6 +1,6 @@
 /* The larger of two sums at its least, within a cap (pair.h). Read search() near the end:
- * search_price() is the cap at one price, look_at() places without it, search_places() all
- * places. */
+ * search_price() is the cap at one price, search_among() the same among mixtures of answers,
+ * look_at() places without it, search_places() all places. */
 #include "chain/pair.h"
 #include "chain/among.h"
 #include "chain/at_price.h"
@@ -482,8 +482,7 @@ static bool search_among(prices *x, double price)
 {
     pl_arena *tmp = pl_arena_new("among known choices");
     const pl_among among = pl_chain_among(x->pair, x->n, x->value, tmp);
-    const pl_chain_pair part = { { &among.sum[0], &among.sum[1] } };
-    const pl_chain c = pl_chain_at_price(part, price, tmp);
+    const pl_chain c = pl_chain_at_price(among.pair, price, tmp);
     pl_search_options o = x->options;
     pl_answer a;
     pl_err why = { 0 };

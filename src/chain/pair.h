@@ -7,8 +7,9 @@
  *
  * is a bound. Answers at such prices are planes over (p, m), and the highest point under those
  * known is where to look next (top.h). The answers that meet there lie around the best one: of many
- * copies, so many like this and so many like that come near it (splice.h). With few copies all
- * mixtures of them are searched (among.h), or of tied ones all choices (search/cap.h). */
+ * copies, so many like this and so many like that come near it (splice.h). With few copies the cap
+ * is searched among all mixtures of them (among.h); with small tables, or tied copies, among all
+ * choices (search/cap.h). */
 #ifndef PL_CHAIN_PAIR_H
 #define PL_CHAIN_PAIR_H
 #include "chain/chain.h"

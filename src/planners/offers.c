@@ -20,7 +20,7 @@ static const double NEAR_TWO = 1.2, STEEP = 0.998, FAR_SIZE = 1.2;
 /* Of the fastest: slow for another number of micro-batches; no use with copies on top. */
 static const double WIDE = 2, SLOWER = 1.03;
 
-static const double WORTH = 0.02; /* of the step: host memory may save what is made again */
+static const double WORTH = 0.02; /* of the step: making again takes more than a little */
 static const double FAR = 1.12;   /* of the outline to beat: not worth a search; find_outline() */
 
 /* Of groups, and of groups within these. */
@@ -276,11 +276,18 @@ static void list_tight(const choosing *x, pl_offers *l)
         }
 }
 
-/* Does nothing fit, or only with activations made again that take more than a little time? */
+/* Does it spend more than a little time on activations made again? Host memory, or more
+ * micro-batches, may save that. */
+static bool recomputes_much(const pl_candidate *k)
+{
+    return k->forecast.again_seconds > WORTH * k->forecast.step_seconds;
+}
+
+/* Does nothing fit, or only what recomputes much? */
 static bool is_short(const choosing *x)
 {
     const pl_candidate *k = pl_candidates_best(x->b);
-    return x->tight && (!k || k->forecast.again_seconds > WORTH * k->forecast.step_seconds);
+    return x->tight && (!k || recomputes_much(k));
 }
 
 /* Does a layout fit without what it puts into the host's memory, or is it clearly slower than what
@@ -499,9 +506,9 @@ static void climb_all(choosing *x, pl_offers *l)
 
 /* -- all of them ------------------------------------------------------------------------------- */
 
-/* Seconds of the fastest of the usual layouts, each with as many of its blocks recomputed as it
- * takes to fit: time and memory are about linear in them. What is found in the end is faster, but
- * for other numbers of micro-batches in about the same ratio: within 10 % on large decoders. */
+/* Notes the seconds of the fastest of the usual layouts, each with as many of its blocks recomputed
+ * as it takes to fit: time and memory are about linear in them. What is found in the end is faster,
+ * but for other numbers of micro-batches in about the same ratio: within 10 % on large decoders. */
 static void find_outline(const choosing *x, const pl_offers *l)
 {
     pl_found *b = x->b;
@@ -521,14 +528,12 @@ static void find_outline(const choosing *x, const pl_offers *l)
     }
 }
 
-/* What an outline is to be near to; 0: there is none that tells. Of a plan that recomputes, layouts
- * that fit without do not: more micro-batches may spare it that. */
+/* What an outline is to be near to; 0: there is none that tells. Of a plan that recomputes much,
+ * layouts that fit without do not. */
 static double outline_to_beat(const pl_found *like)
 {
     if (!like || !(like->outline < INFINITY)) return 0;
-    const pl_forecast *f = &like->take->forecast;
-    const bool pays = f->again_seconds > WORTH * f->step_seconds;
-    return !pays || like->outline_paid ? like->outline : 0;
+    return like->outline_paid || !recomputes_much(like->take) ? like->outline : 0;
 }
 
 /* Was it, or without recomputing, so slow for another number of micro-batches, or are its states

@@ -35,7 +35,7 @@ static bool is_known(const pl_chain *chain, int *const *known, int v, int value)
 static void check_cost(pl_chain_pair pair, const pl_among *among, const int *value, const int *is)
 {
     for (int k = 0; k < 2; k++) {
-        const pl_cost here = pl_chain_cost(&among->sum[k], value),
+        const pl_cost here = pl_chain_cost(among->pair.sum[k], value),
                       there = pl_chain_cost(pair.sum[k], is);
         assert_true(is_alike(here.time, there.time) && is_alike(here.memory, there.memory));
     }
@@ -74,7 +74,7 @@ static void test_mixtures(void **state)
             for (int v = 0; v < n; v++) assert_true(is_known(&one, known, v, is[v]));
             for (int k = 0; k < KNOWN; k++) met[k] |= !memcmp(is, known[k], (size_t)n * sizeof *is);
             mixtures++;
-        } while (step(&among.sum[0], value));
+        } while (step(among.pair.sum[0], value));
         for (int k = 0; k < KNOWN; k++) assert_true(met[k]);
         pl_arena_free(a);
     }
