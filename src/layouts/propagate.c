@@ -1,21 +1,12 @@
 /* Greedy propagation: a node takes the choice that moves the fewest bytes, given where its inputs
  * lie. Read choose() (all options of one node, axis by axis), which is asked once for all nodes in
  * the same case (known.h), then pl_propagate_keep() (what is noted of it). */
-#include "layouts/propagate.h"
+#include "layouts/propagate_cost.h"
 
 #include "graph/op.h"
 #include "plan/stages.h"
 
 #include <string.h>
-
-/* The greedy cost in bytes of memory traffic: one on a link costs as much as LINK of them, every
- * message LATENCY, and FLOPS operations one. Sums in a narrow type, where wide ones are wanted,
- * cost AVOIDED times more, and gathers where factors are to be exchanged FORBIDDEN times. Only the
- * order of choices depends on these numbers. */
-enum { LINK = 32, LATENCY = 1 << 15, AVOIDED = 4, FORBIDDEN = 1024, FLOPS = 256 };
-
-static const double NEVER = 1e30;    /* the cost of what no message can do */
-static const double ROUNDING = 1e-9; /* of sums in another order */
 
 enum { LINEAR_SETS = 4 }; /* no operator has more */
 
@@ -147,113 +138,6 @@ pl_choice pl_propagate_letters(const pl_plan *p, const pl_node *n, int o, const 
     return c;
 }
 
-/* -- cost -------------------------------------------------------------------------------------- */
-
-static double price(const pl_propagation *f, pl_type type, const pl_path *path)
-{
-    double cost = LINK * (double)path->bytes;
-    bool avoid = f->wide_sums && pl_type_bytes(type) < pl_type_bytes(PL_F32);
-    for (int i = 0; i < path->n; i++) {
-        pl_collective k = path->move[i].kind;
-        if (k > PL_MASK) cost += LATENCY;
-        if (avoid && (k == PL_ALL_REDUCE || k == PL_REDUCE_SCATTER))
-            cost += AVOIDED * LINK * (double)path->move[i].bytes;
-        if (k == PL_ALL_GATHER && path->move[i].axes & f->exchange)
-            cost += FORBIDDEN * LINK * (double)path->move[i].bytes;
-    }
-    return cost;
-}
-
-/* The cheapest way from where a value lies; NULL when it lies there, or there is none. */
-static const pl_path *find_path(pl_propagation *f, const pl_value *v, const pl_places *have,
-                                const pl_placement *to, double *cost, pl_path *path)
-{
-    int which;
-    pl_err why = { 0 };
-    *cost = 0;
-    for (int i = 0; i < have->n; i++)
-        if (pl_placement_same(&have->at[i], to)) return NULL;
-    if (pl_reshard_find(&f->reshard, v->type, &v->shape, have->n, have->at, to, &which, path,
-                        &why)) {
-        *cost = price(f, v->type, path);
-        return path;
-    }
-    *cost = NEVER;
-    return NULL;
-}
-
-static double local_bytes(const pl_propagation *f, const pl_value *v, const pl_placement *x)
-{
-    pl_shape s = pl_placement_local(x, &f->plan->mesh, &v->shape, 0);
-    return (double)pl_shape_count(&s) * (double)pl_type_bytes(v->type);
-}
-
-static bool is_repeated(const pl_node *n, int o, const pl_placement at[])
-{
-    for (int i = 0; i < o; i++)
-        if (n->in[i] == n->in[o] && pl_placement_same(&at[i], &at[o])) return true;
-    return false;
-}
-
-/* Where an output is known to go: where a reader wants it, or where its state is stored. */
-static bool find_target(const pl_propagation *f, const pl_value *v, pl_placement *to)
-{
-    const pl_value *state = f->state_of[v->id];
-    if (f->want[v->id].n)
-        *to = f->want[v->id].at[0];
-    else if (state && !f->open[state->id])
-        *to = pl_placement_normal(&f->plan->stored[state->id], &f->plan->mesh, &state->shape);
-    else
-        return false;
-    return true;
-}
-
-/* What an output will cost later; what is pending has to become whole some day. */
-static double output_cost(pl_propagation *f, const pl_value *v, const pl_placement *made)
-{
-    pl_places from = { 1, 1, (pl_placement[]){ *made } };
-    pl_placement to = *made;
-    pl_path path;
-    double cost;
-    to.pending = 0;
-    find_target(f, v, &to);
-    find_path(f, v, &from, &to, &cost, &path);
-    return cost;
-}
-
-/* What the device computes that has most to do; of nodes whose shares differ in that. */
-static double heaviest(const pl_propagation *f, const pl_node *n)
-{
-    if (!n->op->most_flops) return 0;
-    const pl_share s = pl_choice_share(&f->plan->choice[n->id], n, &f->plan->mesh, 0);
-    return n->op->most_flops(&s) / FLOPS;
-}
-
-/* Or any number that is not below `most`, where its cost is not: paths take long to find. */
-static double node_cost(pl_propagation *f, const pl_node *n, double most)
-{
-    pl_placement at[PL_MAX_OPERANDS];
-    double bytes[PL_MAX_OPERANDS];
-    pl_path path;
-    double cost = heaviest(f, n), one, least = cost;
-    for (int o = 0; o < n->n_in + n->n_out; o++) {
-        at[o] = pl_plan_operand(f->plan, n->id, o);
-        least += bytes[o] = local_bytes(f, pl_node_value(n, o), &at[o]);
-    }
-    if (least > (1 + ROUNDING) * most) return least;
-    for (int o = 0; o < n->n_in + n->n_out && cost < most; o++) {
-        const pl_value *v = pl_node_value(n, o);
-        cost += bytes[o];
-        if (o >= n->n_in) {
-            cost += output_cost(f, v, &at[o]);
-        } else if (!f->open[v->id] && !is_repeated(n, o, at)) {
-            find_path(f, v, &f->have[v->id], &at[o], &one, &path);
-            cost += one;
-        }
-    }
-    return cost;
-}
-
 /* -- candidates -------------------------------------------------------------------------------- */
 
 /* One node's choice under way. */
@@ -308,7 +192,7 @@ static void set_axis(const search *s, int axis, int factor, int level)
 
 static void weigh(search *s)
 {
-    double cost = node_cost(s->f, s->n, s->least);
+    double cost = pl_propagate_cost(s->f, s->n, s->least);
     if (cost < s->least) {
         s->least = cost;
         s->best = s->f->plan->choice[s->n->id];
@@ -392,13 +276,15 @@ static void try_axis(search *s, int axis)
 
 static search new_search(pl_propagation *f, const pl_node *n, const pl_choice *fixed)
 {
-    search s = { .f = f, .n = n, .fixed = fixed, .by_states = true, .least = NEVER * NEVER };
+    search s = {
+        .f = f, .n = n, .fixed = fixed, .by_states = true, .least = PL_NO_WAY * PL_NO_WAY
+    };
     for (int i = 0; i < n->n_in; i++)
         if (!is_state(n->in[i]) && n->in[i]->shape.rank) s.by_states = false;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         pl_placement x = { 0 };
         if (o >= n->n_in)
-            find_target(f, n->out[o - n->n_in], &x);
+            pl_propagate_target(f, n->out[o - n->n_in], &x);
         else if (leads(&s, o) && pl_propagate_home(f, n->in[o]))
             x = *pl_propagate_home(f, n->in[o]);
         s.letters[o] = pl_propagate_letters(f->plan, n, o, &x);
@@ -417,8 +303,8 @@ static pl_choice choose(pl_propagation *f, const pl_node *n, const pl_choice *fi
         for (int k = 0; k < have->n && leads(&s, i); k++) try_operand(&s, i, &have->at[k]);
     }
     for (int k = 0; k < n->n_out; k++)
-        if (find_target(f, n->out[k], &to)) try_operand(&s, n->n_in + k, &to);
-    if (s.least >= NEVER) try_operand(&s, 0, &nothing);
+        if (pl_propagate_target(f, n->out[k], &to)) try_operand(&s, n->n_in + k, &to);
+    if (s.least >= PL_NO_WAY) try_operand(&s, 0, &nothing);
     for (double before = s.least + 1; s.least < before;) {
         before = s.least;
         for (int a = 0; a < f->plan->mesh.n; a++)
@@ -442,7 +328,7 @@ static pl_known_case case_of(const pl_propagation *f, const pl_node *n, const pl
             y->n = f->have[v->id].n, y->at = f->have[v->id].at;
         } else {
             y->at = &target[o - n->n_in];
-            y->n = find_target(f, v, &target[o - n->n_in]);
+            y->n = pl_propagate_target(f, v, &target[o - n->n_in]);
         }
     }
     return x;
@@ -476,7 +362,7 @@ static void keep_input(pl_propagation *f, const pl_value *v, const pl_placement 
     pl_path path;
     double cost;
     if (f->open[v->id]) close_state(f, v, at);
-    if (!find_path(f, v, &f->have[v->id], at, &cost, &path)) return;
+    if (!pl_propagate_path(f, v, &f->have[v->id], at, &cost, &path)) return;
     note(f, v);
     PL_PUSH(f->arena, &f->have[v->id], *at);
     f->bytes += path.bytes;
@@ -502,27 +388,12 @@ void pl_propagate_keep(pl_propagation *f, const pl_node *n)
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         const pl_value *v = pl_node_value(n, o);
         pl_placement at = pl_plan_operand(f->plan, n->id, o);
-        f->cost += local_bytes(f, v, &at);
+        f->cost += pl_propagate_bytes(f, v, &at);
         if (o < n->n_in)
             keep_input(f, v, &at);
         else
             keep_output(f, v, &at);
     }
-}
-
-double pl_propagate_reduce_cost(pl_propagation *f, const pl_value *v, const pl_placement *x,
-                                int axis)
-{
-    pl_placement to = pl_placement_normal(x, &f->plan->mesh, &v->shape), from = to;
-    pl_places have = { 1, 1, &from };
-    pl_path path;
-    double cost;
-    int i = pl_placement_find(&to, axis);
-    if (i >= 0) pl_placement_remove(&to, i);
-    from = to;
-    from.pending |= (uint8_t)(1u << axis), from.monoid = PL_SUM;
-    find_path(f, v, &have, &to, &cost, &path);
-    return cost;
 }
 
 /* -- nodes that change states ------------------------------------------------------------------ */

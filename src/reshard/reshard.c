@@ -240,3 +240,31 @@ bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *shape, int n,
     return find_from(r, &q, false, which, path) || find_from(r, &q, true, which, path) ||
            refuse(&q, err);
 }
+
+/* -- a bound ----------------------------------------------------------------------------------- */
+
+/* Elements that rank 0 has to receive from others: of sums, all; of windows it is not known. */
+static int64_t count_lacking(const pl_mesh *m, const pl_shape *shape, const pl_placement *from,
+                             const pl_placement *to)
+{
+    const pl_region get = pl_region_of(to, m, shape, 0);
+    const int64_t wanted = pl_region_count(&get);
+    pl_region both;
+    if (pl_halo_is_end(from) || pl_halo_is_end(to)) return 0;
+    if (from->pending & ~to->pending) return wanted;
+    const pl_region has = pl_region_of(from, m, shape, 0);
+    if (pl_region_meet(&has, &get, &both)) return wanted - pl_region_count(&both);
+    const int64_t count = pl_region_count(&has);
+    return count < wanted ? wanted - count : 0;
+}
+
+int64_t pl_reshard_least_bytes(const pl_mesh *m, pl_type type, const pl_shape *shape, int n,
+                               const pl_placement from[], const pl_placement *to)
+{
+    int64_t least = n ? INT64_MAX : 0;
+    for (int i = 0; i < n && least; i++) {
+        const int64_t lacks = count_lacking(m, shape, &from[i], to);
+        if (lacks < least) least = lacks;
+    }
+    return least * pl_type_bytes(type);
+}

@@ -69,6 +69,11 @@ PL_MUST_CHECK bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *
                                    const pl_placement from[], const pl_placement *to, int *which,
                                    pl_path *path, pl_err *err);
 
+/* Bytes that a device receives on any such path, at least: what rank 0 has at `to` and does not have
+ * before. Quick to find. Of placements in normal form. */
+int64_t pl_reshard_least_bytes(const pl_mesh *m, pl_type type, const pl_shape *shape, int n,
+                               const pl_placement from[], const pl_placement *to);
+
 /* Bytes that one of n devices receives in a collective of this kind under a bandwidth-optimal
  * algorithm; `block` as in pl_move. REDUCE: 2 (n-1)/n of the part, rounded down to whole
  * elements. */

@@ -393,6 +393,37 @@ static void test_volume(void **state)
                                     pl_collective_name((pl_collective)j));
 }
 
+/* Of f32[8,8]. */
+static void test_least_bytes(void **state)
+{
+    static const pl_mesh m = { 2, { { "a", 2, 0, 0 }, { "b", 2, 0, 0 } } };
+    static const pl_shape s = { 2, { 8, 8 } };
+    static const struct {
+        const char *from, *other, *to;
+        int64_t bytes;
+    } cases[] = {
+        { "[;]", NULL, "[a;b]", 0 },        /* it has it */
+        { "[a;]", NULL, "[;]", 128 },       /* the other half */
+        { "[a;]", NULL, "[;a]", 64 },       /* half of its half */
+        { "[a;]", NULL, "[b;]", 0 },        /* rank 0 has that, others do not */
+        { "[;]+{a}", NULL, "[;]", 256 },    /* of each sum something */
+        { "[;]+{a}", NULL, "[b;]+{a}", 0 }, /* which stays one */
+        { "[a;]", "[b;]", "[;]", 128 },     /* from either */
+        { "[a;]", "[;a]", "[;a]", 0 },      /* it lies there */
+        { "[a,b;]", "[a;]+{b}", "[a;]", 64 },
+        { "[a:4x2;]", NULL, "[a:2x1;]", 64 }, /* 0 to 3, then 0, 2, 4, 6 */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const pl_placement to = parse(&m, cases[i].to);
+        const pl_placement from[] = { parse(&m, cases[i].from),
+                                      parse(&m, cases[i].other ? cases[i].other : "[;]") };
+        const int n = cases[i].other ? 2 : 1;
+        assert_int_equal(pl_reshard_least_bytes(&m, PL_F32, &s, n, from, &to), cases[i].bytes);
+    }
+    assert_int_equal(pl_reshard_least_bytes(&m, PL_F32, &s, 0, NULL, &(pl_placement){ 0 }), 0);
+}
+
 static void test_members(void **state)
 {
     (void)state;
@@ -566,15 +597,15 @@ static void test_host_sources(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_axis),    cmocka_unit_test(test_small),
-        cmocka_unit_test(test_cap),          cmocka_unit_test(test_no_strided),
-        cmocka_unit_test(test_no_way),       cmocka_unit_test(test_mask),
-        cmocka_unit_test(test_sources),      cmocka_unit_test(test_uneven),
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_large),
-        cmocka_unit_test(test_queue),        cmocka_unit_test(test_volume),
-        cmocka_unit_test(test_members),      cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_uneven_price), cmocka_unit_test(test_host),
-        cmocka_unit_test(test_host_sources),
+        cmocka_unit_test(test_slow_axis),   cmocka_unit_test(test_small),
+        cmocka_unit_test(test_cap),         cmocka_unit_test(test_no_strided),
+        cmocka_unit_test(test_no_way),      cmocka_unit_test(test_mask),
+        cmocka_unit_test(test_sources),     cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_random),      cmocka_unit_test(test_large),
+        cmocka_unit_test(test_queue),       cmocka_unit_test(test_volume),
+        cmocka_unit_test(test_least_bytes), cmocka_unit_test(test_members),
+        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_uneven_price),
+        cmocka_unit_test(test_host),        cmocka_unit_test(test_host_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

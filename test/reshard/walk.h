@@ -139,6 +139,7 @@ static inline void run_path(const char *says, const pl_mesh *m, pl_type type, co
     pl_placement at = pl_placement_normal(from, m, s), end = pl_placement_normal(to, m, s);
     run x = { m, s, pl_type_bytes(type), pl_mesh_ranks(m), (int)pl_shape_count(s), at.pending,
               says };
+    const int64_t least = pl_reshard_least_bytes(m, type, s, 1, &at, &end);
     double seconds = 0;
     int64_t bytes = 0;
     d = first_data(&x, &at);
@@ -152,6 +153,8 @@ static inline void run_path(const char *says, const pl_mesh *m, pl_type type, co
     EXPECT(bytes == path->bytes && seconds > path->seconds - 1e-12 &&
                seconds < path->seconds + 1e-12,
            "%s: sums", says);
+    EXPECT(least <= bytes, "%s: %lld bytes, but at least %lld", says, (long long)bytes,
+           (long long)least);
     check_end(&x, &end, &d);
 }
 
