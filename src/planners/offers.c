@@ -22,6 +22,8 @@ static const double WIDE = 2, SLOWER = 1.03;
 
 static const double WORTH = 0.02; /* of the step: making again takes more than a little */
 static const double FAR = 1.12;   /* of the outline to beat: not worth a search; find_outline() */
+static const double FAR_ALONE =
+    1.05; /* the same where a search is of no use, and layouts are all */
 
 /* Of groups, and of groups within these. */
 typedef struct sizes {
@@ -508,8 +510,9 @@ static void climb_all(choosing *x, pl_offers *l)
 
 /* Notes the seconds of the fastest of the usual layouts, each with as many of its blocks recomputed
  * as it takes to fit: time and memory are about linear in them. What is found in the end is faster,
- * but for other numbers of micro-batches in about the same ratio: within 10 % on large decoders. */
-static void find_outline(const choosing *x, const pl_offers *l)
+ * but for other numbers of micro-batches in about the same ratio: within 10 % on large decoders.
+ * Those that do not fit even so count as if they did, `in_any`. */
+static void find_outline(const choosing *x, const pl_offers *l, bool in_any)
 {
     pl_found *b = x->b;
     b->outline = INFINITY, b->outline_paid = false;
@@ -521,10 +524,11 @@ static void find_outline(const choosing *x, const pl_offers *l)
         if (k && !k->fits)
             full = pl_candidates_named(x->b,
                                        pl_arena_fmt(x->out, "%s," PL_RECOMPUTE_ALL, l->at[i].text));
-        if (!full || !full->fits) continue;
-        const double seconds = pl_recompute_between(x, k, full);
+        if (full && !full->fits) full = NULL;
+        if (!full && !(k && in_any)) continue;
+        const double seconds = full ? pl_recompute_between(x, k, full) : k->forecast.step_seconds;
         if (seconds >= b->outline) continue;
-        b->outline = seconds, b->outline_paid = full->forecast.again_seconds > 0;
+        b->outline = seconds, b->outline_paid = full && full->forecast.again_seconds > 0;
     }
 }
 
@@ -565,7 +569,9 @@ static int put_far_last(const choosing *x, pl_offers *l)
 bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err)
 {
     const double beat = outline_to_beat(x->r->like);
-    const pl_candidate far = { .fits = true, .forecast.step_seconds = FAR * beat };
+    const bool alone = x->r->like && x->r->like->outdone;
+    const double enough = (alone ? FAR_ALONE : FAR) * beat;
+    const pl_candidate far = { .fits = true, .forecast.step_seconds = enough };
     if (!(beat > 0) || !l->n) return true;
     list_tight(x, l);
     const int all = l->n;
@@ -573,8 +579,8 @@ bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err)
     pl_offers_try(x, &far, l, "playing through layout");
     pl_offers_take(x, l);
     l->n = all;
-    find_outline(x, l);
-    x->b->outlined = x->b->outline > FAR * beat && x->b->outline < INFINITY;
+    find_outline(x, l, alone);
+    x->b->outlined = x->b->outline > enough && x->b->outline < INFINITY;
     return !x->b->outlined ||
            pl_err_set(err, PL_EINFEASIBLE, "its layouts take about %.4g s a step", x->b->outline);
 }
@@ -636,7 +642,7 @@ void pl_offers_add(choosing *x, pl_offers *l)
     try_sizes(x, find_near(x, l, limit), l);
     list_left(l);
     try_all(x, l);
-    find_outline(x, l);
+    find_outline(x, l, false);
 }
 
 void pl_offers_add_small(choosing *x)
