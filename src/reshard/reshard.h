@@ -69,7 +69,7 @@ PL_MUST_CHECK bool pl_reshard_find(pl_reshard *r, pl_type type, const pl_shape *
                                    const pl_placement from[], const pl_placement *to, int *which,
                                    pl_path *path, pl_err *err);
 
-/* Bytes that a device receives on any such path, at least: what rank 0 has at `to` and does not have
+/* Bytes that a device receives on any such path, at least: what rank 0 has at `to` and has not
  * before. Quick to find. Of placements in normal form. */
 int64_t pl_reshard_least_bytes(const pl_mesh *m, pl_type type, const pl_shape *shape, int n,
                                const pl_placement from[], const pl_placement *to);
