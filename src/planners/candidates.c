@@ -301,10 +301,11 @@ bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan, doubl
 {
     pl_candidate k = { .name = name, .plan = plan, .bound = bound };
     bool told = false;
-    for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !plan->stages && !told; i++) {
+    for (int i = x->few_from; i < PL_FEW_LENGTHS && x->few[0] && !plan->stages && !told; i++) {
         const pl_short *s = shorten_plan(x, i, plan);
         const pl_plan *few = s ? pl_plan_shorten(plan, x->fold, s, x->out) : NULL;
         told = few && forecast_few(x, &k, s, few, NULL);
+        x->few_from = i;
     }
     if (!told) PL_TRY(pl_candidate_forecast(x, &k, err));
     add_candidate(x, k);

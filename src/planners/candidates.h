@@ -32,6 +32,7 @@ typedef struct choosing {
     const pl_fold *fold;                 /* the graph's; read where few is set            */
     const pl_short *few[PL_FEW_LENGTHS]; /* the graph with fewer blocks; NULL: it has few */
     const pl_short *fewest;              /* for PL_FEWEST; NULL: it has few               */
+    int few_from; /* of few[]: fewer blocks did not tell of the plans that pl_candidates_add gets */
     int stages;    /* of a pipeline, that auto plans alike; 1: it is none                         */
     double shares; /* into which these share what the tables have, at most: their number, or more
                       where some have faster devices than the tables count                        */
@@ -126,7 +127,8 @@ typedef struct trial {
     pl_halfway *halfway;       /* and what is known of it;                                       */
     const pl_auto_mesh *mesh;  /* what was found on a mesh,                                      */
     const struct doubt *doubt; /* and how that is doubted;                                       */
-    const pl_candidate *all;   /* one that recomputes all blocks                                 */
+    const pl_candidate *all;   /* one that recomputes all blocks,                                */
+    const pl_candidate *none;  /* and the same without; NULL: that is not known                  */
     choosing x;
     pl_found made; /* n 0: it came to nothing */
     pl_err why;    /* which it said           */

@@ -441,13 +441,12 @@ static bool is_far(const choosing *x, const pl_offers *l, const climbing *c, int
     return false;
 }
 
+/* Those that recompute nothing first: two of the same sizes at once look for the same paths. */
 static void try_some(choosing *x, const climbing *c, int n, const sizes some[], pl_offers *l)
 {
     const int from = l->n;
-    for (int i = 0; i < n; i++) {
-        add_attempt(x, l, c->none, some[i], false);
-        if (c->all) add_attempt(x, l, c->all, some[i], false);
-    }
+    for (int i = 0; i < n; i++) add_attempt(x, l, c->none, some[i], false);
+    for (int i = 0; i < n && c->all; i++) add_attempt(x, l, c->all, some[i], false);
     for (int i = from; i < l->n; i++) l->at[i].halfway.only = true;
     try_all(x, l);
 }

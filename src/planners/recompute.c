@@ -209,28 +209,34 @@ static bool lengthen_last(choosing *x, pl_err *err)
     return true;
 }
 
+/* Bytes that it takes above what it may take. */
+static double excess(const choosing *x, const pl_candidate *k)
+{
+    return (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k);
+}
+
 /* Of the blocks of a candidate that recomputes all, no more than are needed for it to fit: one more
  * candidate, or none. */
 static bool make_spared(choosing *x, const trial *t, pl_err *err)
 {
     pl_candidate all = *t->all;
-    int low = has_large(x) ? -1 : 0, high = pl_fold_copies(x->fold), last = x->b->n;
+    int low = has_large(x) ? -1 : 0, high = pl_fold_copies(x->fold), last = x->b->n, guesses = 0;
     pl_plan *none;
     PL_TRY(pl_candidate_whole(x, &all, err) && plan_without(x, &all, &none, err));
     x->brief = true;
-    double over = 0, room = pl_candidate_limit(x->b, &all) - (double)all.forecast.memory.peak;
+    double over = t->none && !low ? excess(x, t->none) : 0, room = -excess(x, &all);
     for (int i = 0; i < MOST_SPARED && high - low > 1 && !pl_candidates_late(x); i++) {
         /* memory is about linear in the blocks, as long as it is fullest at the same moment: more
          * than fits with `low`, room left with `high` */
-        const double part = !i ? 0 : i % 2 ? over / (over + room) : 0.5;
+        const bool halve = over > 0 && ++guesses % 3 == 0;
+        const double part = halve ? 0.5 : over > 0 ? over / (over + room) : 0;
         int blocks = low + (int)ceil(part * (high - low));
         if (blocks <= low) blocks = low + 1;
         if (blocks >= high) blocks = high - 1;
         PL_TRY(add_less(x, &all, none, blocks, err));
         const pl_candidate less = x->b->at[--x->b->n];
         *(less.fits ? &high : &low) = blocks;
-        *(less.fits ? &room : &over) =
-            fabs(pl_candidate_limit(x->b, &less) - (double)less.forecast.memory.peak);
+        *(less.fits ? &room : &over) = fabs(excess(x, &less));
         if (!less.fits) continue;
         x->b->at[last] = less; /* fewer than before */
         x->b->n = last + 1;
@@ -256,7 +262,9 @@ bool pl_candidates_spare(choosing *x, pl_err *err)
     if (pl_candidates_late(x)) return true;
     for (int i = 0; i < 2; i++)
         if (two[i] && two[i]->forecast.step_seconds <= most && (i || is_worth(x, two[i])))
-            t[n++] = (trial){ .make = make_spared, .all = two[i] };
+            t[n++] = (trial){ .make = make_spared,
+                              .all = two[i],
+                              .none = i ? NULL : pl_recompute_base(x->b, two[i]->name, x->out) };
     pl_candidates_try(x, NULL, n, t, NULL);
     for (int i = 0; i < n; i++) {
         if (t[i].why.code && !err->code) *err = t[i].why;
@@ -267,7 +275,9 @@ bool pl_candidates_spare(choosing *x, pl_err *err)
         else
             pl_arena_free(t[i].x.out);
         if (!t[i].made.n || err->code || pl_candidates_late(x)) continue;
+        x->few_from = t[i].x.few_from;
         if (x->b->at[x->b->n - 1].forecast.step_seconds <= goal) (void)!lengthen_last(x, err);
     }
+    x->few_from = 0;
     return !err->code;
 }
