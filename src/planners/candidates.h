@@ -128,7 +128,8 @@ typedef struct trial {
     const pl_auto_mesh *mesh;  /* what was found on a mesh,                                      */
     const struct doubt *doubt; /* and how that is doubted;                                       */
     const pl_candidate *all;   /* one that recomputes all blocks,                                */
-    const pl_candidate *none;  /* and the same without; NULL: that is not known                  */
+    const pl_candidate *none;  /* and the same without; NULL: that is not known;                 */
+    double most;               /* seconds that there are to beat                                 */
     choosing x;
     pl_found made; /* n 0: it came to nothing */
     pl_err why;    /* which it said           */
@@ -177,6 +178,9 @@ const pl_candidate *pl_recompute_base(const pl_found *b, const char *text, pl_ar
  * them recomputed and with all, which fits: time and memory are about linear in them. */
 double pl_recompute_outline(double limit, const pl_sample two[2]);
 double pl_recompute_between(const choosing *x, const pl_candidate *none, const pl_candidate *all);
+
+/* Might one that recomputes all blocks be the fastest with fewer of them? As far as is known. */
+bool pl_recompute_is_worth(const choosing *x, const pl_candidate *all);
 
 /* Adds the fastest searched plan that recomputes all blocks, and the fastest such layout, each with
  * only as many recomputed as it takes to fit; unless it is slower by more than the forward pass

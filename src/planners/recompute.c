@@ -118,10 +118,24 @@ double pl_recompute_between(const choosing *x, const pl_candidate *none, const p
     return pl_recompute_outline(pl_candidate_limit(x->b, none), two);
 }
 
+/* The same of a pipeline, with whatever was found that recomputes nothing. */
+static double between_any(const choosing *x, const pl_candidate *all)
+{
+    double least = all->forecast.step_seconds;
+    for (int i = 0; i < x->b->n; i++) {
+        const pl_candidate *k = &x->b->at[i];
+        if (!k->fits && k->forecast.again_seconds <= 0 &&
+            k->forecast.memory.peak > all->forecast.memory.peak)
+            least = fmin(least, pl_recompute_between(x, k, all));
+    }
+    return least;
+}
+
 /* Seconds of one that recomputes all blocks with no more of them recomputed than it takes, as far
  * as is known. */
 static double spared_seconds(const choosing *x, const pl_candidate *all)
 {
+    if (x->stages > 1) return between_any(x, all);
     const pl_candidate *none = all->searched ? NULL : pl_recompute_base(x->b, all->name, x->out);
     return none ? pl_recompute_between(x, none, all) : all->forecast.step_seconds;
 }
@@ -143,11 +157,11 @@ static const pl_candidate *find_all(const choosing *x, bool searched)
     return best;
 }
 
-/* Might a layout that recomputes all blocks be the fastest with fewer of them? */
-static bool is_worth(const choosing *x, const pl_candidate *all)
+bool pl_recompute_is_worth(const choosing *x, const pl_candidate *all)
 {
-    return !pl_recompute_base(x->b, all->name, x->out) ||
-           spared_seconds(x, all) < pl_candidates_goal(x);
+    const bool told =
+        x->stages > 1 || (!all->searched && pl_recompute_base(x->b, all->name, x->out));
+    return !told || spared_seconds(x, all) < pl_candidates_goal(x);
 }
 
 /* What a strategy says of that. */
@@ -237,6 +251,7 @@ static bool make_spared(choosing *x, const trial *t, pl_err *err)
         const pl_candidate less = x->b->at[--x->b->n];
         *(less.fits ? &high : &low) = blocks;
         *(less.fits ? &room : &over) = fabs(excess(x, &less));
+        if (!less.fits && less.forecast.step_seconds >= t->most) break; /* more take longer */
         if (!less.fits) continue;
         x->b->at[last] = less; /* fewer than before */
         x->b->n = last + 1;
@@ -261,9 +276,10 @@ bool pl_candidates_spare(choosing *x, pl_err *err)
     int n = 0;
     if (pl_candidates_late(x)) return true;
     for (int i = 0; i < 2; i++)
-        if (two[i] && two[i]->forecast.step_seconds <= most && (i || is_worth(x, two[i])))
+        if (two[i] && two[i]->forecast.step_seconds <= most && pl_recompute_is_worth(x, two[i]))
             t[n++] = (trial){ .make = make_spared,
                               .all = two[i],
+                              .most = pl_candidates_goal(x),
                               .none = i ? NULL : pl_recompute_base(x->b, two[i]->name, x->out) };
     pl_candidates_try(x, NULL, n, t, NULL);
     for (int i = 0; i < n; i++) {

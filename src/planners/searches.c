@@ -114,7 +114,10 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         PL_TRY(add_answer(x, m, m->answer.value, err));
         const pl_candidate *k = &x->b->at[x->b->n - 1];
         const bool worth = m->bound / x->shares < spare_of(m->problem) * pl_candidates_goal(x);
-        if (!f->method && worth && k->fits) doubt_last(x, m); /* else a lesser cap comes first */
+        const bool base = x->stages > 1 && m->problem->n_again == 1; /* for fewer blocks */
+        const bool use = !base || pl_recompute_is_worth(x, k);
+        if (!f->method && worth && use && k->fits)
+            doubt_last(x, m); /* else a lesser cap comes first */
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k)));
     }
     *over = least;
@@ -185,15 +188,16 @@ static bool is_beaten(const choosing *x)
     return x->r->beat > 0 && f->bound / x->shares >= spare_of(f->mesh->problem) * x->r->beat;
 }
 
-/* Searches below a cap. False also where nothing that is found there, be it too large, is faster
- * than what there is to beat: what takes less memory is slower. */
+/* Searches below a cap. False also where nothing that is found there, be it too large, leads to
+ * what is faster than what there is to beat: what takes less memory is slower. */
 static bool search_worth(choosing *x, double cap, double *over, pl_err *err)
 {
     const int from = x->b->n;
+    const double most = spare_of(x->b->search->mesh->problem) * x->r->beat;
     double least = INFINITY;
     PL_TRY(search_below(x, cap, over, err));
     for (int i = from; i < x->b->n; i++) least = fmin(least, x->b->at[i].forecast.step_seconds);
-    return !(x->r->beat > 0 && least >= x->r->beat) ||
+    return !(most > 0 && least >= most) ||
            pl_err_set(err, PL_EINFEASIBLE, "no plan takes less than about %.4g s a step", least);
 }
 
@@ -295,10 +299,14 @@ static bool search_recomputed(choosing *x, pl_err *err)
     return search_apart(x, pl_recompute_search(x, true), err);
 }
 
-/* Pipelines that recompute all blocks beside those that recompute none; the bound is of both. */
+/* Pipelines that recompute all blocks beside those that recompute none, if with any memory those
+ * would be faster than what fits; the bound is of both. */
 static bool search_stages_recomputed(choosing *x, pl_err *err)
 {
     pl_auto *plain = x->plain;
+    double least = INFINITY;
+    for (int i = 0; i < x->b->n; i++) least = fmin(least, x->b->at[i].forecast.step_seconds);
+    if (x->b->n && least >= pl_candidates_goal(x)) return true;
     if (!pl_fold_copies(&plain->fold) || pl_candidates_late(x)) return true;
     pl_auto *all = pl_recompute_search(x, true);
     PL_TRY(search_other(x, all, err));

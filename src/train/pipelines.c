@@ -23,8 +23,8 @@ enum {
     KEPT = 3,
     MOST_STAGES = 64,
     MOST_MICRO = 4096,
-    MOST_TRIED = 28,
-    MOST_AT_ONCE = 6,
+    MOST_TRIED = 40,
+    MOST_AT_ONCE = 5,
     MOST_SPARED = 5
 };
 static const double HOPEFUL = 1.3; /* times the best plan: pipelines to start from */
@@ -521,21 +521,40 @@ static const pl_found *keep_best(search *x, const pipe *best)
     return t->found;
 }
 
-/* Other schedules, and more micro-batches, as long as that is faster. */
-static void refine(search *x, pipe best)
+/* Other schedules of a pipeline, two at once: each two have to beat those before. *best becomes the
+ * fastest, if that is faster than all so far. */
+static void try_schedules(search *x, const pipe *first, const pl_found *as, pipe *best)
 {
-    static const char *const extra[MOST_AT_ONCE] = { "vpp=2",          "vpp=4",
-                                                     "schedule=zb-h1", "schedule=zb-h2",
-                                                     "schedule=zbv",   "schedule=search" };
-    pipe p[MOST_AT_ONCE];
-    const pl_found *as = keep_best(x, &best);
-    for (int i = 0; i < MOST_AT_ONCE; i++) p[i] = best, p[i].extra = extra[i], p[i].as = as;
-    const pipe *found = try_all(x, MOST_AT_ONCE, p);
-    if (found) best = *found;
-    for (; x->batch % (2 * best.micro * best.data) == 0; best = *found) {
-        p[0] = best;
-        p[0].micro *= 2, p[0].as = NULL; /* which is of another graph */
-        if (!(found = try_all(x, 1, p))) break;
+    static const char *const extra[][2] = { { "vpp=2", "vpp=4" },
+                                            { "schedule=zbv", "schedule=zb-h2" },
+                                            { "schedule=zb-h1", "schedule=search" } };
+    for (size_t i = 0; i < sizeof extra / sizeof *extra; i++) {
+        pipe p[2] = { *first, *first };
+        for (int k = 0; k < 2; k++) p[k].extra = extra[i][k], p[k].as = as;
+        const pipe *found = try_all(x, 2, p);
+        if (found) *best = *found;
+    }
+}
+
+static bool divides(const search *x, const pipe *p)
+{
+    return x->batch % (p->micro * p->data) == 0;
+}
+
+/* Other schedules; where memory binds also with twice as many micro-batches, which take less of it.
+ * Then more of the best, as long as that is faster. */
+static void refine(search *x, pipe first)
+{
+    pipe best = first, more = first;
+    const pl_found *as = keep_best(x, &first);
+    try_schedules(x, &first, as, &best);
+    more.micro *= 2;
+    if ((!as || as->tight) && divides(x, &more)) try_schedules(x, &more, NULL, &best);
+    for (const pipe *found = &best; found;) {
+        more = best;
+        more.micro *= 2, more.as = NULL; /* which is of another graph */
+        found = divides(x, &more) ? try_all(x, 1, &more) : NULL;
+        if (found) best = *found;
     }
     spare_best(x);
 }
