@@ -422,6 +422,39 @@ static void test_stages_again(void **state)
     pl_arena_free(a);
 }
 
+/* A pipeline that recomputes some blocks is found, too, where it has to beat what one that
+ * recomputes all of them does not beat. */
+static void test_stages_beat(void **state)
+{
+    static const struct {
+        const char *model, *strategy, *cluster;
+        int micro, mib;
+    } tight[] = {
+        { "gpt2:layers=12,hidden=256,heads=4,vocab=500,seq=256,batch=32", "pp=2,micro=8,auto",
+          "4xv100", 8, 108 },
+        { "gpt2:layers=12,hidden=256,heads=4,vocab=500,seq=512,batch=64", "pp=2,micro=4,auto",
+          "2x4xv100", 4, 209 },
+        { "gpt2:layers=12,hidden=256,heads=4,vocab=500,seq=512,batch=64", "pp=2,micro=8,vpp=2,auto",
+          "2x4xv100", 8, 209 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof tight / sizeof *tight; i++) {
+        pl_arena *a = pl_arena_new("test");
+        pl_found *b, *again;
+        pl_err err = { 0 };
+        const pl_graph *g = graph_in_micro(tight[i].model, tight[i].micro, a);
+        pl_plan_request r = request_of(tight[i].strategy, cluster_of(tight[i].cluster, a), a);
+        r.search.memory = tight[i].mib * 1024. * 1024.;
+        if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
+        assert_non_null(strstr(b->take->name, "recompute="));
+        assert_null(strstr(b->take->name, "recompute=full"));
+        r.beat = 1.001 * b->take->forecast.step_seconds;
+        if (!pl_plan_find(&r, g, a, &again, &err)) fail_msg("%s", err.msg);
+        assert_true(again->take->fits && again->take->forecast.step_seconds < r.beat);
+        pl_arena_free(a);
+    }
+}
+
 /* On a fast and a slow node a stage is as long as its devices are fast, and holds what they have
  * room for. */
 static void test_unequal(void **state)
@@ -484,8 +517,8 @@ int main(void)
         cmocka_unit_test(test_recompute),    cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_policies),     cmocka_unit_test(test_offload),
         cmocka_unit_test(test_stages),       cmocka_unit_test(test_unequal),
-        cmocka_unit_test(test_stages_again), cmocka_unit_test(test_many_nodes),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_stages_again), cmocka_unit_test(test_stages_beat),
+        cmocka_unit_test(test_many_nodes),   cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
