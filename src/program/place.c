@@ -26,6 +26,7 @@ typedef struct places {
     } buckets;            /* bytes of each                        */
     int *buf;             /* [parts] by home: index of its buffer                             */
     pl_offsets layout[2]; /* of the device's memory, of the host's                 */
+    int most_steps;       /* that there is room for                                           */
 } places;
 
 bool pl_lower_is_message(const task *t)
@@ -350,6 +351,7 @@ static pl_slot slot_of(const places *s, int p)
 
 static pl_step *add_step(const places *s, pl_program *p, const task *t, pl_step_kind kind, int pos)
 {
+    PL_ASSERT_CMP(p->n_steps, <, s->most_steps);
     pl_step *x = &p->step[p->n_steps++];
     *x = t->step;
     x->kind = kind;
@@ -534,14 +536,24 @@ static void add_pieces(const places *s, pl_program *p, const task *t, int pos)
     }
 }
 
+/* Of a task, at most: few have more than one. */
+static int most_steps(const task *t)
+{
+    switch (t->kind) {
+    case TASK_NODE: return t->n_out > 1 ? t->n_out : 1;
+    case TASK_COPY: return t->piece[0] ? t->n_in : 2;
+    case TASK_SHIFT: return 2;
+    default: return 1;
+    }
+}
+
 static void make_steps(places *s, pl_program *p)
 {
     lowering *l = s->l;
-    int waited[2] = { 0 }, carried[2] = { 0 }, most = 0; /* in all micro-batches; once */
+    int waited[2] = { 0 }, carried[2] = { 0 }; /* in all micro-batches; once */
     for (int pos = 0; pos < l->order.n; pos++)
-        most += 2 + l->tasks.at[l->order.at[pos].tasks.at[0]].n_out +
-                l->tasks.at[l->order.at[pos].tasks.at[0]].n_in;
-    p->step = PL_NEW_N(l->out, pl_step, most + 1);
+        s->most_steps += most_steps(&l->tasks.at[l->order.at[pos].tasks.at[0]]);
+    p->step = PL_NEW_N(l->out, pl_step, s->most_steps + 1);
     for (int pos = 0; pos < l->order.n; pos++) {
         const ints *tasks = &l->order.at[pos].tasks;
         const task *t = &l->tasks.at[tasks->at[0]];
