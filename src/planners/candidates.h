@@ -179,6 +179,10 @@ const pl_candidate *pl_recompute_base(const pl_found *b, const char *text, pl_ar
 double pl_recompute_outline(double limit, const pl_sample two[2]);
 double pl_recompute_between(const choosing *x, const pl_candidate *none, const pl_candidate *all);
 
+/* About what one that recomputes all blocks takes with no more of them recomputed than it takes to
+ * fit. INFINITY: nobody knows. */
+double pl_recompute_spared(const choosing *x, const pl_candidate *all);
+
 /* Might one that recomputes all blocks be the fastest with fewer of them? As far as is known. */
 bool pl_recompute_is_worth(const choosing *x, const pl_candidate *all);
 

@@ -135,9 +135,7 @@ static double between_any(const choosing *x, const pl_candidate *all)
     return least;
 }
 
-/* Seconds of one that recomputes all blocks with no more of them recomputed than it takes.
- * INFINITY: nobody knows. */
-static double spared_seconds(const choosing *x, const pl_candidate *all)
+double pl_recompute_spared(const choosing *x, const pl_candidate *all)
 {
     if (x->stages > 1) return between_any(x, all);
     const pl_candidate *none = all->searched ? NULL : pl_recompute_base(x->b, all->name, x->out);
@@ -155,7 +153,7 @@ static const pl_candidate *find_all(const choosing *x, bool searched)
         if (!k->fits || k->searched != searched || !pl_recompute_is_all(k) ||
             hosts_activations(k->plan))
             continue;
-        const double at = fmin(spared_seconds(x, k), k->forecast.step_seconds);
+        const double at = fmin(pl_recompute_spared(x, k), k->forecast.step_seconds);
         if (at < least) least = at, best = k;
     }
     return best;
@@ -163,7 +161,7 @@ static const pl_candidate *find_all(const choosing *x, bool searched)
 
 bool pl_recompute_is_worth(const choosing *x, const pl_candidate *all)
 {
-    const double seconds = spared_seconds(x, all);
+    const double seconds = pl_recompute_spared(x, all);
     return isinf(seconds) || seconds < (x->stages > 1 ? ABOUT : 1) * pl_candidates_goal(x);
 }
 

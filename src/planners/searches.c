@@ -75,6 +75,21 @@ static bool make_doubted(choosing *x, const trial *t, pl_err *err)
     return true;
 }
 
+/* A pipeline that recomputes all blocks is there for those that recompute fewer. */
+static bool is_base(const choosing *x, const pl_auto_mesh *m)
+{
+    return x->stages > 1 && m->problem->n_again == 1;
+}
+
+static bool is_better(const choosing *x, const pl_auto_mesh *m, const pl_candidate *a,
+                      const pl_candidate *b)
+{
+    const double p = is_base(x, m) ? pl_recompute_spared(x, a) : INFINITY;
+    const double q = is_base(x, m) ? pl_recompute_spared(x, b) : INFINITY;
+    const bool told = a->fits && b->fits && isfinite(p) && isfinite(q) && p != q;
+    return told ? p < q : pl_candidate_order(a, b) < 0;
+}
+
 /* The last candidate, that of a mesh, becomes a better one of it. */
 static void doubt_last(choosing *x, const pl_auto_mesh *m)
 {
@@ -87,7 +102,7 @@ static void doubt_last(choosing *x, const pl_auto_mesh *m)
             t[n++] = (trial){ .make = make_doubted, .mesh = m, .doubt = &doubts[i] };
     pl_candidates_try(x, last, n, t, "playing through variant");
     for (int i = 0; i < n; i++)
-        if (t[i].made.n && pl_candidate_order(t[i].made.at, last) < 0)
+        if (t[i].made.n && is_better(x, m, t[i].made.at, last))
             pl_candidates_take(x, &t[i], last);
         else
             pl_arena_free(t[i].x.out);
@@ -114,8 +129,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         PL_TRY(add_answer(x, m, m->answer.value, err));
         const pl_candidate *k = &x->b->at[x->b->n - 1];
         const bool worth = m->bound / x->shares < spare_of(m->problem) * pl_candidates_goal(x);
-        const bool base = x->stages > 1 && m->problem->n_again == 1; /* for fewer blocks */
-        const bool use = !base || pl_recompute_is_worth(x, k);
+        const bool use = !is_base(x, m) || pl_recompute_is_worth(x, k);
         if (!f->method && worth && use && k->fits)
             doubt_last(x, m); /* else a lesser cap comes first */
         least = fmin(least, fmax(0, (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k)));

@@ -521,14 +521,16 @@ static const pl_found *keep_best(search *x, const pipe *best)
     return t->found;
 }
 
-/* Other schedules of a pipeline, two at once: each two have to beat those before. *best becomes the
- * fastest, if that is faster than all so far. */
-static void try_schedules(search *x, const pipe *first, const pl_found *as, pipe *best)
+enum { PAIRS = 3, FIRST_PAIRS = 2 };
+
+/* The first n pairs of other schedules of a pipeline, two at once: each two have to beat those
+ * before. *best becomes the fastest, if that is faster than all so far. */
+static void try_schedules(search *x, const pipe *first, const pl_found *as, int n, pipe *best)
 {
-    static const char *const extra[][2] = { { "vpp=2", "vpp=4" },
-                                            { "schedule=zbv", "schedule=zb-h2" },
-                                            { "schedule=zb-h1", "schedule=search" } };
-    for (size_t i = 0; i < sizeof extra / sizeof *extra; i++) {
+    static const char *const extra[PAIRS][2] = { { "vpp=2", "vpp=4" },
+                                                 { "schedule=zbv", "schedule=search" },
+                                                 { "schedule=zb-h1", "schedule=zb-h2" } };
+    for (int i = 0; i < n; i++) {
         pipe p[2] = { *first, *first };
         for (int k = 0; k < 2; k++) p[k].extra = extra[i][k], p[k].as = as;
         const pipe *found = try_all(x, 2, p);
@@ -547,9 +549,9 @@ static void refine(search *x, pipe first)
 {
     pipe best = first, more = first;
     const pl_found *as = keep_best(x, &first);
-    try_schedules(x, &first, as, &best);
+    try_schedules(x, &first, as, PAIRS, &best);
     more.micro *= 2;
-    if ((!as || as->tight) && divides(x, &more)) try_schedules(x, &more, NULL, &best);
+    if ((!as || as->tight) && divides(x, &more)) try_schedules(x, &more, NULL, FIRST_PAIRS, &best);
     for (const pipe *found = &best; found;) {
         more = best;
         more.micro *= 2, more.as = NULL; /* which is of another graph */

@@ -455,6 +455,29 @@ static void test_stages_beat(void **state)
     }
 }
 
+/* With more memory a pipeline recomputes fewer blocks, and is no slower. */
+static void test_stages_more(void **state)
+{
+    static const int mib[] = { 84, 100, 108, 116, 136, 148, 160 };
+    (void)state;
+    double before = INFINITY;
+    for (size_t i = 0; i < sizeof mib / sizeof *mib; i++) {
+        pl_arena *a = pl_arena_new("test");
+        pl_found *b;
+        pl_err err = { 0 };
+        const pl_graph *g =
+            graph_in_micro("gpt2:layers=12,hidden=256,heads=4,vocab=500,seq=256,batch=32", 8, a);
+        pl_plan_request r = request_of("pp=2,micro=8,auto", cluster_of("4xv100", a), a);
+        r.search.memory = mib[i] * 1024. * 1024.;
+        if (!pl_plan_find(&r, g, a, &b, &err)) fail_msg("%s", err.msg);
+        const double step = b->take->forecast.step_seconds;
+        if (step > before)
+            fail_msg("%d MiB: %g ms, but %g with less", mib[i], 1e3 * step, 1e3 * before);
+        before = step;
+        pl_arena_free(a);
+    }
+}
+
 /* On a fast and a slow node a stage is as long as its devices are fast, and holds what they have
  * room for. */
 static void test_unequal(void **state)
@@ -518,7 +541,8 @@ int main(void)
         cmocka_unit_test(test_policies),     cmocka_unit_test(test_offload),
         cmocka_unit_test(test_stages),       cmocka_unit_test(test_unequal),
         cmocka_unit_test(test_stages_again), cmocka_unit_test(test_stages_beat),
-        cmocka_unit_test(test_many_nodes),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_stages_more),  cmocka_unit_test(test_many_nodes),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
