@@ -376,6 +376,13 @@ double pl_candidates_fastest(const pl_found *b)
     return k ? k->forecast.step_seconds : INFINITY;
 }
 
+double pl_candidates_least(const pl_found *b)
+{
+    double least = INFINITY;
+    for (int i = 0; i < b->n; i++) least = fmin(least, b->at[i].forecast.step_seconds);
+    return least;
+}
+
 double pl_candidates_goal(const choosing *x)
 {
     const double fastest = pl_candidates_fastest(x->b);

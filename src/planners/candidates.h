@@ -120,6 +120,9 @@ double pl_candidates_fastest(const pl_found *b);
 /* Seconds that are to be beaten: its, or fewer where the request says so. */
 double pl_candidates_goal(const choosing *x);
 
+/* Seconds of the fastest of all, whether it fits or not; INFINITY: there is none. */
+double pl_candidates_least(const pl_found *b);
+
 /* A candidate that is made beside others, in memory of its own. */
 typedef struct trial {
     bool (*make)(choosing *x, const struct trial *t, pl_err *err); /* adds one to x->b, or none */

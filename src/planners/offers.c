@@ -22,8 +22,7 @@ static const double WIDE = 2, SLOWER = 1.03;
 
 static const double WORTH = 0.02; /* of the step: making again takes more than a little */
 static const double FAR = 1.12;   /* of the outline to beat: not worth a search; find_outline() */
-static const double FAR_ALONE =
-    1.05; /* the same where a search is of no use, and layouts are all */
+static const double FAR_ALONE = 1.05; /* the same where layouts are all there is */
 
 /* Of groups, and of groups within these. */
 typedef struct sizes {
@@ -587,9 +586,7 @@ bool pl_offers_check(choosing *x, pl_offers *l, pl_err *err)
 /* Is the fastest of all one that does not fit? */
 static bool is_cramped(const choosing *x)
 {
-    double least = INFINITY;
-    for (int i = 0; i < x->b->n; i++) least = fmin(least, x->b->at[i].forecast.step_seconds);
-    return least < pl_candidates_fastest(x->b);
+    return pl_candidates_least(x->b) < pl_candidates_fastest(x->b);
 }
 
 /* The fastest of all, whether it fits or not, of groups within groups or of others. */

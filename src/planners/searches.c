@@ -318,9 +318,7 @@ static bool search_recomputed(choosing *x, pl_err *err)
 static bool search_stages_recomputed(choosing *x, pl_err *err)
 {
     pl_auto *plain = x->plain;
-    double least = INFINITY;
-    for (int i = 0; i < x->b->n; i++) least = fmin(least, x->b->at[i].forecast.step_seconds);
-    if (x->b->n && least >= pl_candidates_goal(x)) return true;
+    if (x->b->n && pl_candidates_least(x->b) >= pl_candidates_goal(x)) return true;
     if (!pl_fold_copies(&plain->fold) || pl_candidates_late(x)) return true;
     pl_auto *all = pl_recompute_search(x, true);
     PL_TRY(search_other(x, all, err));
