@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Searches below less and less; then between what fits and what does not, while these are apart. */
-enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_ALIKE = 3 };
+enum { MOST_TRIES = 6, MOST_HALVES = 2, MOST_ALIKE = 3, MOST_DOUBTED = 3 };
 static const double WIDE = 0.95, TRUSTED = 1.06;
 _Static_assert(2 * (MOST_TRIES + MOST_HALVES + 1) < PL_SEARCHES_ROOM, "candidates of a mesh");
 
@@ -61,17 +61,25 @@ static bool add_answer(choosing *x, const pl_auto_mesh *m, const int *value, pl_
     return pl_candidates_add_answer(x, name, m, value, err);
 }
 
-/* Where something else is found than without doubt. */
+/* Where something else is found than without doubt; where that is faster but does not fit, below
+ * less memory by what it lacks. */
 static bool make_doubted(choosing *x, const trial *t, pl_err *err)
 {
     const pl_auto_mesh *m = t->mesh;
     const size_t n = (size_t)pl_chain_variables(&m->problem->chain);
+    double cap = x->b->search->cap;
     pl_answer a;
-    if (!search_doubt(x, m, t->doubt, x->b->search->cap, x->out, &a) ||
-        !memcmp(a.value, m->answer.value, n * sizeof *a.value))
-        return true;
-    PL_TRY(add_answer(x, m, a.value, err));
-    x->b->at[x->b->n - 1].doubt = t->doubt;
+    for (int i = 0; i < MOST_DOUBTED && search_doubt(x, m, t->doubt, cap, x->out, &a); i++) {
+        if (!memcmp(a.value, m->answer.value, n * sizeof *a.value)) return true;
+        x->b->n = 0;
+        PL_TRY(add_answer(x, m, a.value, err));
+        pl_candidate *k = &x->b->at[0];
+        k->doubt = t->doubt;
+        const double over = (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k);
+        const bool faster = k->forecast.step_seconds < x->beat->forecast.step_seconds;
+        if (over <= 0 || !faster || x->stages > 1) break;
+        cap = fmin(cap, pl_problem_cost(m->problem, a.value).memory) - over;
+    }
     return true;
 }
 
