@@ -250,10 +250,14 @@ double pl_candidate_limit(const pl_found *b, const pl_candidate *k)
     return k->limit > 0 ? k->limit : b->limit;
 }
 
+double pl_candidate_excess(const choosing *x, const pl_candidate *k)
+{
+    return (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k);
+}
+
 bool pl_candidate_fits(const choosing *x, const pl_candidate *k)
 {
-    return (double)k->forecast.memory.peak <= pl_candidate_limit(x->b, k) &&
-           (double)k->forecast.memory.host <= x->b->host_limit;
+    return pl_candidate_excess(x, k) <= 0 && (double)k->forecast.memory.host <= x->b->host_limit;
 }
 
 double pl_candidates_room(const choosing *x, int first, int n)

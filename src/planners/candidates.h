@@ -92,6 +92,9 @@ PL_MUST_CHECK bool pl_candidate_whole(const choosing *x, pl_candidate *k, pl_err
 /* Bytes of each of devices [first, first + n) that a plan may take; INFINITY: a policy decides. */
 double pl_candidates_room(const choosing *x, int first, int n);
 
+/* Bytes of a device that it takes above what it may take; below 0: room left. */
+double pl_candidate_excess(const choosing *x, const pl_candidate *k);
+
 bool pl_candidate_fits(const choosing *x, const pl_candidate *k);
 
 /* Lowers and forecasts all of k->plan, and says whether it fits. */

@@ -224,12 +224,6 @@ static bool lengthen_last(choosing *x, pl_err *err)
     return true;
 }
 
-/* Bytes that it takes above what it may take. */
-static double excess(const choosing *x, const pl_candidate *k)
-{
-    return (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k);
-}
-
 /* Of the blocks of a candidate that recomputes all, no more than are needed for it to fit: one more
  * candidate, or none. */
 static bool make_spared(choosing *x, const trial *t, pl_err *err)
@@ -239,7 +233,8 @@ static bool make_spared(choosing *x, const trial *t, pl_err *err)
     pl_plan *none;
     PL_TRY(pl_candidate_whole(x, &all, err) && plan_without(x, &all, &none, err));
     x->brief = true;
-    double over = t->none && !low ? excess(x, t->none) : 0, room = -excess(x, &all);
+    double over = t->none && !low ? pl_candidate_excess(x, t->none) : 0,
+           room = -pl_candidate_excess(x, &all);
     for (int i = 0; i < MOST_SPARED && high - low > 1 && !pl_candidates_late(x); i++) {
         /* memory is about linear in the blocks, as long as it is fullest at the same moment: more
          * than fits with `low`, room left with `high` */
@@ -251,7 +246,7 @@ static bool make_spared(choosing *x, const trial *t, pl_err *err)
         PL_TRY(add_less(x, &all, none, blocks, err));
         const pl_candidate less = x->b->at[--x->b->n];
         *(less.fits ? &high : &low) = blocks;
-        *(less.fits ? &room : &over) = fabs(excess(x, &less));
+        *(less.fits ? &room : &over) = fabs(pl_candidate_excess(x, &less));
         if (!less.fits && less.forecast.step_seconds >= t->most) break; /* more take longer */
         if (!less.fits) continue;
         x->b->at[last] = less; /* fewer than before */

@@ -75,7 +75,7 @@ static bool make_doubted(choosing *x, const trial *t, pl_err *err)
         PL_TRY(add_answer(x, m, a.value, err));
         pl_candidate *k = &x->b->at[0];
         k->doubt = t->doubt;
-        const double over = (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k);
+        const double over = pl_candidate_excess(x, k);
         const bool faster = k->forecast.step_seconds < x->beat->forecast.step_seconds;
         if (over <= 0 || !faster || x->stages > 1) break;
         cap = fmin(cap, pl_problem_cost(m->problem, a.value).memory) - over;
@@ -140,7 +140,7 @@ static bool add_found(choosing *x, double *over, pl_err *err)
         const bool use = !is_base(x, m) || pl_recompute_is_worth(x, k);
         if (!f->method && worth && use && k->fits)
             doubt_last(x, m); /* else a lesser cap comes first */
-        least = fmin(least, fmax(0, (double)k->forecast.memory.peak - pl_candidate_limit(x->b, k)));
+        least = fmin(least, fmax(0, pl_candidate_excess(x, k)));
     }
     *over = least;
     return true;
