@@ -2,6 +2,7 @@
  * what fits. They add and compare as written, so all give the same numbers. */
 #include "search/lanes.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Clang, until 18, names what picks otherwise than its callers do; under a sanitizer it would run
@@ -34,6 +35,12 @@ LANES void pl_least_of_columns(pl_block b, const double *restrict more, double *
     }
 }
 
+/* OpenMP starts a least from the largest number that is finite; gcc, from infinity. */
+static inline double least_or_none(double least)
+{
+    return least < DBL_MAX ? least : INFINITY;
+}
+
 LANES void pl_least_of_rows(pl_block b, const double *restrict more, double *restrict to)
 {
     for (int x = 0; x < b.rows; x++) {
@@ -41,7 +48,7 @@ LANES void pl_least_of_rows(pl_block b, const double *restrict more, double *res
         double least = INFINITY;
 #pragma omp simd reduction(min : least)
         for (int y = 0; y < b.cols; y++) least = pl_lesser(least, row[y] + more[y]);
-        to[x] = least;
+        to[x] = least_or_none(least);
     }
 }
 

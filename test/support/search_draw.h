@@ -80,16 +80,19 @@ static inline pl_sum_edge *draw_links(draw *d, const pl_sum *a, const pl_sum *b,
 {
     *n = a->n && b->n ? draw_below(d, most + 1) : 0;
     pl_sum_edge *edge = PL_NEW_N(d->a, pl_sum_edge, *n);
-    for (int p = 0; p < *n; p++)
-        edge[p] = draw_edge(d, a, b, draw_below(d, a->n), draw_below(d, b->n));
+    for (int p = 0; p < *n; p++) {
+        const int va = draw_below(d, a->n), vb = draw_below(d, b->n);
+        edge[p] = draw_edge(d, a, b, va, vb);
+    }
     return edge;
 }
 
 static inline pl_chain draw_chain(draw *d, int most_block, int most_values, int most_copies)
 {
     pl_chain c = { 0 };
-    c.outside = draw_sum(d, draw_below(d, 4), 3, draw_below(d, 3), false);
-    int n = 1 + draw_below(d, most_block);
+    const int n_outside = draw_below(d, 4), n_edges = draw_below(d, 3);
+    c.outside = draw_sum(d, n_outside, 3, n_edges, false);
+    const int n = 1 + draw_below(d, most_block);
     c.block = draw_sum(d, n, most_values, draw_below(d, 2 * n), false);
     c.copies = 1 + draw_below(d, most_copies);
     c.link = draw_links(d, &c.block, &c.block, 4, &c.n_links);
