@@ -29,14 +29,15 @@ typedef struct room {
     float *q, *score, *kept, *y, *top, *sum;
 } room;
 
-static room take(const attention *a, float *at)
+static room take(const attention *a, pl_attention_scratch *s)
 {
-    room r = { .q = at };
-    r.score = r.q + a->x.d * LANES;
-    r.kept = r.score + PL_ATTENTION_TILE;
-    r.y = r.kept + (a->x.a.p > 0 ? PL_ATTENTION_TILE : 0);
-    r.top = r.y + a->x.e * LANES;
-    r.sum = r.top + LANES;
+    room r;
+    r.q = pl_attention_deal(s, a->x.d * LANES);
+    r.score = pl_attention_deal(s, PL_ATTENTION_TILE);
+    r.kept = pl_attention_deal(s, a->x.a.p > 0 ? PL_ATTENTION_TILE : 0);
+    r.y = pl_attention_deal(s, a->x.e * LANES);
+    r.top = pl_attention_deal(s, LANES);
+    r.sum = pl_attention_deal(s, LANES);
     return r;
 }
 
@@ -60,8 +61,9 @@ bool pl_attention_make(const pl_share *s, const pl_kernel_env *env, void **state
     a.heads = pl_loops_make(s, pl_attention_rows(&a.x.a, s->node), a.x.a.lse);
     a.n_heads = pl_loops_count(&a.heads, 0, a.heads.n);
     a.n_blocks = pl_attention_blocks(&a.x);
-    const room r = take(&a, NULL);
-    a.floats = r.sum + LANES - r.q;
+    pl_attention_scratch counted = { 0 };
+    take(&a, &counted);
+    a.floats = counted.floats;
     *scratch_bytes = env->n_threads * a.floats * (int64_t)sizeof(float);
     return pl_kernels_keep(&a, sizeof a, state, err);
 }
@@ -157,7 +159,8 @@ void pl_attention_run(const pl_share *s, const pl_kernel_env *env, void *state,
     const int n_operands = s->node->n_in + s->node->n_out;
 #pragma omp parallel num_threads(env->n_threads) if (large)
     {
-        const room r = take(a, (float *)scratch + omp_get_thread_num() * a->floats);
+        pl_attention_scratch own = { (float *)scratch + omp_get_thread_num() * a->floats, 0 };
+        const room r = take(a, &own);
 #pragma omp for schedule(dynamic)
         for (int64_t t = 0; t < a->n_heads * a->n_blocks; t++) {
             int64_t at[PL_MAX_OPERANDS] = { 0 };

@@ -31,6 +31,14 @@ pl_attention_shape pl_attention_shape_of(const pl_share *s);
 /* The letters of a row of scores but those of its query: heads and rows of the batch. */
 uint32_t pl_attention_rows(const pl_attention *a, const pl_node *n);
 
+/* A thread's scratch, dealt out part after part; with at = NULL parts are only counted. */
+typedef struct pl_attention_scratch {
+    float *at;
+    int64_t floats; /* that are dealt out */
+} pl_attention_scratch;
+
+float *pl_attention_deal(pl_attention_scratch *s, int64_t floats);
+
 /* Queries [q, q + n) of one head, and keys [k, k + n_k) of its own. */
 typedef struct pl_attention_block {
     int64_t q, n, k, n_k;

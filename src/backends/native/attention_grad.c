@@ -32,26 +32,25 @@ typedef struct room {
     float *q, *q_rows, *dy, *dy_rows, *dq, *lse, *delta;
     float *score, *p, *ds, *kept; /* tiles          */
     float *dk, *dv;               /* of all a part's keys */
-    float *end;
 } room;
 
-static room take(const attention_grad *a, float *at)
+static room take(const attention_grad *a, pl_attention_scratch *s)
 {
     const int64_t tile = PL_ATTENTION_TILE;
-    room r = { .q = at };
-    r.q_rows = r.q + a->x.d * LANES;
-    r.dy = r.q_rows + a->wide_d * LANES;
-    r.dy_rows = r.dy + a->x.e * LANES;
-    r.dq = r.dy_rows + a->wide_e * LANES;
-    r.lse = r.dq + a->x.d * LANES;
-    r.delta = r.lse + LANES;
-    r.score = r.delta + LANES;
-    r.p = r.score + tile;
-    r.ds = r.p + tile;
-    r.kept = r.ds + tile;
-    r.dk = r.kept + (a->x.a.p > 0 ? tile : 0);
-    r.dv = r.dk + a->part * a->wide_d;
-    r.end = r.dv + a->part * a->wide_e;
+    room r;
+    r.q = pl_attention_deal(s, a->x.d * LANES);
+    r.q_rows = pl_attention_deal(s, a->wide_d * LANES);
+    r.dy = pl_attention_deal(s, a->x.e * LANES);
+    r.dy_rows = pl_attention_deal(s, a->wide_e * LANES);
+    r.dq = pl_attention_deal(s, a->x.d * LANES);
+    r.lse = pl_attention_deal(s, LANES);
+    r.delta = pl_attention_deal(s, LANES);
+    r.score = pl_attention_deal(s, tile);
+    r.p = pl_attention_deal(s, tile);
+    r.ds = pl_attention_deal(s, tile);
+    r.kept = pl_attention_deal(s, a->x.a.p > 0 ? tile : 0);
+    r.dk = pl_attention_deal(s, a->part * a->wide_d);
+    r.dv = pl_attention_deal(s, a->part * a->wide_e);
     return r;
 }
 
@@ -75,8 +74,9 @@ bool pl_attention_grad_make(const pl_share *s, const pl_kernel_env *env, void **
     a.part = ((a.x.k + a.n_parts - 1) / a.n_parts + KEYS - 1) / KEYS * KEYS;
     a.n_parts = (a.x.k + a.part - 1) / a.part;
     a.wide_d = in_columns(a.x.d), a.wide_e = in_columns(a.x.e);
-    const room r = take(&a, NULL);
-    a.floats = r.end - r.q;
+    pl_attention_scratch counted = { 0 };
+    take(&a, &counted);
+    a.floats = counted.floats;
     *scratch_bytes = (env->n_threads * a.floats + (a.n_parts > 1 ? a.n_parts * a.n_dq : 0)) *
                      (int64_t)sizeof(float);
     return pl_kernels_keep(&a, sizeof a, state, err);
@@ -228,7 +228,8 @@ void pl_attention_grad_run(const pl_share *s, const pl_kernel_env *env, void *st
     float *dq = a->n_parts > 1 ? parts : out[0];
 #pragma omp parallel num_threads(env->n_threads) if (large)
     {
-        const room r = take(a, (float *)scratch + omp_get_thread_num() * a->floats);
+        pl_attention_scratch own = { (float *)scratch + omp_get_thread_num() * a->floats, 0 };
+        const room r = take(a, &own);
 #pragma omp for schedule(dynamic)
         for (int64_t t = 0; t < a->n_groups * a->n_parts; t++)
             run_task(a, n_operands, t, in, out, dq, &r, rng);

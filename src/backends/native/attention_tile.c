@@ -50,6 +50,13 @@ pl_attention_block pl_attention_block_at(const pl_attention_shape *x, int64_t i)
                                  .diagonal = x->diagonal + run * x->gap };
 }
 
+float *pl_attention_deal(pl_attention_scratch *s, int64_t floats)
+{
+    float *part = s->at ? s->at + s->floats : NULL;
+    s->floats += floats;
+    return part;
+}
+
 void pl_attention_turn(const float *x, int64_t step, int64_t n, int64_t width, float by, float *out)
 {
     for (int64_t q = 0; q < n; q++)
