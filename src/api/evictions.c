@@ -20,7 +20,7 @@ typedef struct study {
 bool pl_evictions_shares(const char *text, pl_evictions *out, pl_err *err)
 {
     *out = (pl_evictions){ 0 };
-    for (const char *at = text; at; at = strchr(at, ','), at += at != NULL) {
+    for (const char *at = text; at; at = pl_text_after(at, ',')) {
         char part[32];
         double share;
         snprintf(part, sizeof part, "%.*s", (int)strcspn(at, ","), at);

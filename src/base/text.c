@@ -120,6 +120,12 @@ static int lower(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
+const char *pl_text_after(const char *list, char mark)
+{
+    const char *at = strchr(list, mark);
+    return at ? at + 1 : NULL;
+}
+
 int pl_text_distance(const char *a, const char *b)
 {
     enum { MOST = 64 };

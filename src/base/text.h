@@ -27,6 +27,9 @@ double pl_text_round(double x, int digits);
 /* Bytes for people: "1.5 GiB". Writes into the arena. */
 const char *pl_text_size(pl_arena *arena, double bytes);
 
+/* What follows the first `mark` of a list; NULL: there is none. */
+const char *pl_text_after(const char *list, char mark);
+
 /* Edit distance; A is a. */
 int pl_text_distance(const char *a, const char *b);
 

@@ -92,7 +92,7 @@ typedef struct change {
 static bool has(const char *strategy, const char *word)
 {
     const size_t n = strcspn(word, "=") + 1;
-    for (const char *at = strategy; at; at = strchr(at, ','), at += at != NULL)
+    for (const char *at = strategy; at; at = pl_text_after(at, ','))
         if (!strncmp(at, word, n)) return true;
     return false;
 }
@@ -100,7 +100,7 @@ static bool has(const char *strategy, const char *word)
 /* Is any of a list of words given already? */
 static bool is_given(const char *strategy, const char *list)
 {
-    for (const char *at = list; *list && at; at = strchr(at, ','), at += at != NULL)
+    for (const char *at = list; *list && at; at = pl_text_after(at, ','))
         if (has(strategy, at)) return true;
     return false;
 }

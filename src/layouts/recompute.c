@@ -1,6 +1,7 @@
 /* Recomputed activations (Chen et al., 2016; Korthikanti et al., MLSys 2023): what is not kept for
  * the backward pass but made again there (plan/recompute.h). Where anything lies is up to the other
  * words. */
+#include "base/text.h"
 #include "layouts/list.h"
 #include "layouts/strategy.h"
 #include "plan/recompute.h"
@@ -17,10 +18,7 @@ enum { MOST_DIGITS = 6 };
 /* Number `place` of "12-5-0"; 0: there are fewer. */
 static int number_of(const char *list, int place)
 {
-    for (; list && place > 0; place--) {
-        list = strchr(list, '-');
-        list += list != NULL;
-    }
+    for (; list && place > 0; place--) list = pl_text_after(list, '-');
     return list ? atoi(list) : 0;
 }
 

@@ -256,7 +256,7 @@ static bool is_same(const char *a, const char *b)
 /* Is it the value, or one of its words, which commas part? */
 static bool has_word(const char *value, const char *word, pl_arena *arena)
 {
-    for (const char *at = value; at; at = strchr(at, ','), at += at != NULL)
+    for (const char *at = value; at; at = pl_text_after(at, ','))
         if (is_same(pl_arena_span(arena, at, strcspn(at, ",")), word)) return true;
     return false;
 }

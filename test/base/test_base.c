@@ -376,6 +376,17 @@ static void cpu_has_what_the_system_says(void **state)
     assert_true(pl_cpu_has("nothing that is known here"));
 }
 
+static void text_finds_what_follows(void **state)
+{
+    (void)state;
+    const char *rest = pl_text_after("ab,,c", ',');
+    assert_string_equal(rest, ",c");
+    assert_string_equal(rest = pl_text_after(rest, ','), "c");
+    assert_null(pl_text_after(rest, ','));
+    assert_null(pl_text_after("", ','));
+    assert_string_equal(pl_text_after("8-", '-'), "");
+}
+
 static void text_measures_distance(void **state)
 {
     (void)state;
@@ -532,6 +543,7 @@ int main(void)
         cmocka_unit_test(text_reads_reals),
         cmocka_unit_test(text_reads_bytes),
         cmocka_unit_test(text_prints_sizes),
+        cmocka_unit_test(text_finds_what_follows),
         cmocka_unit_test(text_measures_distance),
         cmocka_unit_test(cpu_has_what_the_system_says),
         cmocka_unit_test(crc_gives_the_known_answers),
