@@ -84,7 +84,7 @@ foreach(test IN LISTS tests)
   file(MAKE_DIRECTORY ${work_dir})
   set(cost 0)
   # Long, and last by their names: these begin first, so that no core is idle at the end.
-  if(folder MATCHES "^(train|verify)$" OR name STREQUAL "planners/find")
+  if(folder MATCHES "^(train|verify)$" OR name MATCHES "^planners/(find|stages)$")
     set(cost 1)
   endif()
   set_tests_properties(${name} PROPERTIES

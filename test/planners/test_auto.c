@@ -1,5 +1,6 @@
 /* Domains, tables and the search over them: what a plan costs in the tables is the same before and
  * after it was a plan; folded and unfolded agree; no preset is faster. */
+#include "support/request.h"
 #include "support/training.h"
 #include "plan/stages.h"
 #include "planners/auto.h"
@@ -13,14 +14,6 @@ static const char *const models[] = {
     "moe:layers=3,hidden=32,batch=8",
 };
 enum { N_MODELS = sizeof models / sizeof *models };
-
-static pl_cluster *cluster_of(const char *name, pl_arena *a)
-{
-    pl_cluster *c;
-    pl_err err = { 0 };
-    if (!pl_cluster_find(name, a, &c, &err)) fail_msg("%s", err.msg);
-    return c;
-}
 
 /* -- domains ----------------------------------------------------------------------------------- */
 

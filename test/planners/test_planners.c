@@ -1,5 +1,6 @@
 /* Published searches on the tables: their plans are legal and cost what they say, none is below the
  * least, brute force agrees with the exact search, and each keeps to its own rules. */
+#include "support/request.h"
 #include "support/rounds.h"
 #include "support/training.h"
 #include "planners/auto.h"
@@ -13,14 +14,6 @@
 #include "support/rounds.h"
 
 #include <math.h>
-
-static pl_cluster *cluster_of(const char *name, pl_arena *a)
-{
-    pl_cluster *c;
-    pl_err err = { 0 };
-    if (!pl_cluster_find(name, a, &c, &err)) fail_msg("%s", err.msg);
-    return c;
-}
 
 /* Tables of a graph on a mesh "2x2" over a cluster's devices. */
 static pl_problem *tables_of(const pl_graph *g, const char *cluster, int n, const int size[],
