@@ -34,8 +34,8 @@ test: build/pleat
 check:
 	scripts/check
 
-debug clang: %: packages build/%/build.ninja
-	cmake --build build/$@ -j $(JOBS)
+debug: packages build/debug/build.ninja
+	cmake --build build/debug -j $(JOBS)
 
 asan tsan: %: packages build/%/build.ninja
 	cmake --build build/$@ -j $(JOBS)
@@ -58,4 +58,4 @@ clean:
 	rm -rf build
 
 .DEFAULT_GOAL := build/pleat
-.PHONY: release packages demo demo-images test check debug clang asan tsan fuzz format install uninstall clean build/pleat
+.PHONY: release packages demo demo-images test check debug asan tsan fuzz format install uninstall clean build/pleat
