@@ -81,6 +81,13 @@ static void test_shares(void **state)
     }
 }
 
+static bool is_same_view(const pl_view *v, const pl_view *w)
+{
+    return fabs(v->top - w->top) + fabs(v->left - w->left) <= 0 &&
+           fabs(v->height - w->height) + fabs(v->width - w->width) <= 0 &&
+           v->flipped == w->flipped && v->down == w->down && v->right == w->right;
+}
+
 static void test_views(void **state)
 {
     static const unsigned char at[40 * 60];
@@ -94,7 +101,7 @@ static void test_views(void **state)
     for (int i = 0; i < ROWS; i++) {
         const pl_view v = pl_augment_view(&a, 3, i, &p, &frame),
                       w = pl_augment_view(&a, 3, i, &p, &frame);
-        assert_memory_equal(&v, &w, sizeof v);
+        assert_true(is_same_view(&v, &w));
         assert_true(fabs(v.top - middle.top) + fabs(v.width - middle.width) <= 0);
         assert_in_range(v.down + 4, 0, 8);
         assert_in_range(v.right + 4, 0, 8);

@@ -91,7 +91,8 @@ static inline void make_random(script *s, int n, int n_value, dice *d)
             if (!twice) reads[m++] = v;
         }
         reads[m] = -1;
-        int v = add(s, 1 + roll(d, 9), 1 + roll(d, 9), reads);
+        const int bytes = 1 + roll(d, 9), seconds = 1 + roll(d, 9);
+        const int v = add(s, seconds, bytes, reads);
         s->once[t] = roll(d, 20) == 0;
         if (roll(d, 10) == 0) s->keep[v] = PL_EVICT_AT_END;
         if (t < n_value - n) (void)add_value(s, 1 + roll(d, 9));

@@ -24,11 +24,11 @@ static void fill(eval *e)
 {
     for (int i = 0; i < e->graph->values.n; i++) {
         const pl_value *v = e->graph->values.at[i];
-        const char *at = v->init + strlen("values");
         if (v->maker) continue;
         memset(e->at[i], 0, eval_bytes(v->type, &v->shape));
         if (v->role != PL_STATE) continue;
         assert_int_equal(strncmp(v->init, "values", 6), 0);
+        const char *at = v->init + strlen("values");
         for (int64_t k = 0; k < pl_shape_count(&v->shape); k++) {
             char *end;
             pl_type_put(v->type, e->at[i], k, strtod(at, &end));

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "support/rounds.h"
 #include "support/arena.h"
 #include "base/clock.h"
 #include "base/rng.h"
@@ -59,7 +60,7 @@ static void test_update_bound(void **state)
 static void test_activation_bound(void **state)
 {
     (void)state;
-    for (int n = 2; n <= 64; n *= 2) {
+    for (int n = 2; n <= 64; n *= PL_SANITIZED ? 8 : 2) {
         int64_t weight[64], act[65];
         for (int i = 0; i <= n; i++) act[i] = 1000000;
         for (int i = 0; i < n; i++) weight[i] = 3000;
@@ -131,7 +132,7 @@ static void test_chains(void **state)
                                    9437184, 9437184, 411041792, 67108864, 16384000 };
     static const int64_t act[] = { 602112,  12845056, 6422528, 3211264, 3211264, 1605632,
                                    1605632, 401408,   100352,  16384,   16384,   4000 };
-    for (int batch = 1; batch <= 128; batch *= 2) {
+    for (int batch = 1; batch <= 128; batch *= PL_SANITIZED ? 8 : 2) {
         int64_t scaled[12];
         for (int i = 0; i < 12; i++) scaled[i] = batch * act[i];
         net_graph g = { .b = { .a = arena } };
@@ -169,7 +170,7 @@ static void test_any_start(void **state)
     net_graph g = { .b = { .a = arena } };
     pl_schedule_problem p = make_chain(&g, 6, weight, act, true);
     int64_t peak = find(&p, PL_SCHEDULE_PLEAT, "in order").peak;
-    for (int seed = 0; seed < 10; seed++) {
+    for (int seed = 0; seed < ROUNDS_OF(10); seed++) {
         int *given = PL_NEW_N(arena, int, p.n), *wait = PL_NEW_N(arena, int, p.n);
         int *ready = PL_NEW_N(arena, int, p.n), n_ready = 0;
         pl_rng rng = pl_rng_at((uint64_t)seed, 1);

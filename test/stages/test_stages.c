@@ -169,7 +169,8 @@ static void make_random(int seed, int most)
 {
     begin(seed, 0, 1, 0);
     const int n = 2 + draw(most - 1), dense = 1 + draw(6), free = draw(3);
-    begin(seed, n, 1 + draw(4), draw(3));
+    const int hosts = draw(3), devices = 1 + draw(4);
+    begin(seed, n, devices, hosts);
     made.drawn = 100;
     const int backward = draw(2) ? n / 3 + draw(n / 2 + 1) : n;
     for (int u = 0; u < n; u++) {
