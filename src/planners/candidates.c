@@ -316,6 +316,24 @@ bool pl_candidates_add(choosing *x, const char *name, const pl_plan *plan, doubl
     return true;
 }
 
+/* What is known of an answer. False: nothing is. */
+static bool recall_answer(const choosing *x, pl_candidate *k)
+{
+    const size_t n = (size_t)pl_chain_variables(&k->problem->chain);
+    for (int i = 0; i < x->n_known; i++) {
+        const pl_candidate *known = &x->known[i];
+        const bool same = !strcmp(known->name, k->name) &&
+                          (size_t)pl_chain_variables(&known->problem->chain) == n &&
+                          !memcmp(known->value, k->value, n * sizeof *k->value);
+        if (!same) continue;
+        const pl_candidate asked = *k;
+        *k = *known;
+        k->bound = asked.bound, k->problem = asked.problem, k->value = asked.value;
+        return true;
+    }
+    return false;
+}
+
 bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh *m,
                               const int *value, pl_err *err)
 {
@@ -323,7 +341,7 @@ bool pl_candidates_add_answer(choosing *x, const char *name, const pl_auto_mesh 
         .name = name, .bound = m->bound / x->shares, .problem = m->problem, .value = value
     };
     pl_sample few[PL_SAMPLES] = { 0 };
-    bool told = false;
+    bool told = recall_answer(x, &k);
     for (int i = 0; i < PL_FEW_LENGTHS && x->few[0] && !told; i++) {
         const pl_short *s = shorten_answer(x, i, m->problem, value);
         if (!s) continue;

@@ -339,6 +339,7 @@ static bool take_known_layouts(choosing *x)
     const pl_found *as = x->r->as;
     if (!as || x->stages == 1 || !as->search || !as->take->value) return false;
     if (pl_searches_as(x)) return true;
+    x->known = b->at, x->n_known = b->n;
     b->search = NULL, b->n = 0;
     return false;
 }

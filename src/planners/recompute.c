@@ -214,10 +214,11 @@ static bool has_large(const choosing *x)
     return any;
 }
 
-/* The last candidate, once more, with a longer search for its order. */
+/* The last candidate, once more, with a longer search for its order; places of a pipeline have it. */
 static bool lengthen_last(choosing *x, pl_err *err)
 {
     const pl_candidate brief = x->b->at[x->b->n - 1];
+    if (brief.stages) return true;
     PL_TRY(pl_candidates_add(x, brief.name, brief.plan, brief.bound, err));
     const pl_candidate longer = x->b->at[--x->b->n];
     if (longer.fits) x->b->at[x->b->n - 1] = longer;

@@ -543,15 +543,15 @@ static bool divides(const search *x, const pipe *p)
     return x->batch % (p->micro * p->data) == 0;
 }
 
-/* Other schedules; where memory binds also with twice as many micro-batches, which take less of it.
- * Then more of the best, as long as that is faster. */
+/* Other schedules; where memory binds first with twice as many micro-batches, which take less of it:
+ * others then have to beat these. Then more of the best, as long as that is faster. */
 static void refine(search *x, pipe first)
 {
     pipe best = first, more = first;
     const pl_found *as = keep_best(x, &first);
-    try_schedules(x, &first, as, PAIRS, &best);
     more.micro *= 2;
     if ((!as || as->tight) && divides(x, &more)) try_schedules(x, &more, NULL, FIRST_PAIRS, &best);
+    try_schedules(x, &first, as, PAIRS, &best);
     for (const pipe *found = &best; found;) {
         more = best;
         more.micro *= 2, more.as = NULL; /* which is of another graph */

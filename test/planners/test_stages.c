@@ -2,6 +2,7 @@
  * memory that there is, and no slower with more of it. */
 #include "plan/stages.h"
 #include "planners/floor.h"
+#include "support/expect.h"
 #include "support/request.h"
 #include "support/training.h"
 
@@ -36,6 +37,13 @@ static void check_as(const pl_graph *g, const pl_cluster *c, const pl_found *as,
     like = find_plan(&r, g, a);
     assert_true(like->take->fits);
     assert_true((double)like->take->forecast.memory.peak <= r.search.memory);
+    r.as = NULL;
+    own = find_plan(&r, g, a); /* looks again at what was known */
+    EXPECT(own->n == like->n &&
+               own->take->forecast.step_seconds == like->take->forecast.step_seconds &&
+               own->take->forecast.memory.peak == like->take->forecast.memory.peak,
+           "%g s of %d, %g s of %d with known layouts", own->take->forecast.step_seconds, own->n,
+           like->take->forecast.step_seconds, like->n);
 }
 
 /* With the words of a pipeline the layout within its stages is searched: no slower than published
