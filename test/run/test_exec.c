@@ -44,13 +44,13 @@
 #define SANITIZED
 #endif
 
-static atomic_long allocations; /* but those that oneDNN makes inside its own calls */
+static atomic_long allocations; /* but those that libraries make inside their own calls */
 
 #if !defined(SANITIZED) && defined(__GLIBC__)
 #define COUNTS_ALLOCATIONS
 /* oneDNN takes memory, some directly and some by operator new, in every call of dnnl_sgemm and
- * dnnl_primitive_execute; that is not ours to mend. */
-static const char *const forgiven[] = { "/libdnnl.", "/libstdc++." };
+ * dnnl_primitive_execute, and clang's OpenMP in every parallel region; that is not ours to mend. */
+static const char *const forgiven[] = { "/libdnnl.", "/libstdc++.", "/libomp." };
 enum { N_FORGIVEN = sizeof forgiven / sizeof *forgiven };
 static struct {
     uintptr_t from, to;
