@@ -43,7 +43,7 @@ typedef struct choosing {
     pl_auto *some;  /* and with any blocks recomputed; NULL: not asked for */
     pl_halfway *halfway; /* of pl_candidates_add_layout; NULL: one try                            */
     int n_known;
-    const pl_candidate *known; /* [n_known] answers that were looked at before, on tables like these */
+    const pl_candidate *known; /* [n_known] answers that were looked at before, of such tables */
     const pl_candidate *beat; /* of trials; what is clearly worse is not made whole. NULL: all is */
     pl_arena *out, *shared; /* the other one's lock is that of lower.paths */
     pl_paths *own; /* these, unless they are the request's */

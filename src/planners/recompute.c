@@ -214,7 +214,8 @@ static bool has_large(const choosing *x)
     return any;
 }
 
-/* The last candidate, once more, with a longer search for its order; places of a pipeline have it. */
+/* The last candidate, once more, with a longer search for its order, unless it is in stages, which
+ * have it. */
 static bool lengthen_last(choosing *x, pl_err *err)
 {
     const pl_candidate brief = x->b->at[x->b->n - 1];

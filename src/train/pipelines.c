@@ -543,8 +543,8 @@ static bool divides(const search *x, const pipe *p)
     return x->batch % (p->micro * p->data) == 0;
 }
 
-/* Other schedules; where memory binds first with twice as many micro-batches, which take less of it:
- * others then have to beat these. Then more of the best, as long as that is faster. */
+/* Other schedules; where memory binds first with twice as many micro-batches, which take less of
+ * it: others then have to beat these. Then more of the best, as long as that is faster. */
 static void refine(search *x, pipe first)
 {
     pipe best = first, more = first;
