@@ -42,7 +42,7 @@ asan tsan: %: packages build/%/build.ninja
 	ctest --preset $@
 
 fuzz: packages build/fuzz/build.ninja
-	cmake --build build/fuzz -j $(JOBS)
+	cmake --build build/fuzz -j $(JOBS) --target fuzz
 	scripts/fuzz build/fuzz $(SECONDS)
 
 format:

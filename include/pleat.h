@@ -9,7 +9,8 @@
  *
  * Everything belongs to a context and is freed with it; a run may be ended before (pl_run_free).
  * Texts that are returned live as long as the context. A context and what belongs to it are used by
- * one thread at a time; several contexts are independent of each other.
+ * one thread at a time; several contexts are independent of each other. Numbers in texts have a
+ * '.': in a process whose LC_NUMERIC says otherwise (setlocale) nothing is begun.
  *
  * What fails returns NULL or false, and pl_context_error says what, with the numbers, and what to
  * do next. Nothing here ends the process, but for two things: the host has no memory left for

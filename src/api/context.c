@@ -1,6 +1,7 @@
 /* Contexts: the owner of everything that a program makes with the library, and its last error. */
 #include "api/context.h"
 
+#include <locale.h>
 #include <string.h>
 
 #define TEXT_OF(x) #x
@@ -46,6 +47,17 @@ pl_err *pl_context_begin(pl_context *c)
 {
     c->err = (pl_err){ 0 };
     return &c->err;
+}
+
+bool pl_context_ready(pl_context *c, pl_err **err)
+{
+    const char *point = localeconv()->decimal_point;
+    *err = pl_context_begin(c);
+    return !strcmp(point, ".") ||
+           pl_err_set(*err, PL_EUNSUPPORTED,
+                      "numbers have a '%s' in the locale of this process, and a '.' in what pleat "
+                      "reads and writes: call setlocale(LC_NUMERIC, \"C\") before",
+                      point);
 }
 
 bool pl_context_options(const void *given, const char *type, const char *defaults, size_t size,

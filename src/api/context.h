@@ -33,6 +33,10 @@ const pl_held_plan *pl_held_plan_of(const pl_plan *p);
 /* A call that may fail begins with no error, and ends with what went wrong, if anything did. */
 pl_err *pl_context_begin(pl_context *c);
 
+/* The same of a call that makes a model, a cluster or a plan, which are written with numbers: fails
+ * with PL_EUNSUPPORTED where the process has a locale in which "0.5" is none. */
+PL_MUST_CHECK bool pl_context_ready(pl_context *c, pl_err **err);
+
 /* What a caller's options say over the defaults in *out, which are `size` bytes; those of an older
  * header are shorter, none at all is NULL. The first field of both is their size. `type`
  * and `defaults` are their names. Fails with PL_EUSAGE. */

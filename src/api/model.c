@@ -10,8 +10,9 @@
 pl_model *pl_model_open(pl_context *c, const char *spec)
 {
     pl_model *m = PL_NEW(c->arena, pl_model);
+    pl_err *err;
     m->context = c;
-    return pl_model_parse(spec, c->arena, &m->args, pl_context_begin(c)) ? m : NULL;
+    return pl_context_ready(c, &err) && pl_model_parse(spec, c->arena, &m->args, err) ? m : NULL;
 }
 
 const char *pl_model_spec(const pl_model *m)
@@ -65,8 +66,9 @@ pl_model *pl_model_new(pl_context *c, const char *name, int64_t batch,
                                          { 0 } };
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-    pl_err *err = pl_context_begin(c);
+    pl_err *err;
     pl_model *m = PL_NEW(c->arena, pl_model);
+    if (!pl_context_ready(c, &err)) return NULL;
     if (!*name || strspn(name, letters) != strlen(name)) {
         pl_err_set(err, PL_EUSAGE, "model '%s': a name has letters, digits, and any of _.-", name);
         return NULL;
@@ -181,7 +183,9 @@ void pl_build_refuse(pl_builder *b, const char *why)
 pl_cluster *pl_cluster_open(pl_context *c, const char *name)
 {
     pl_cluster *cluster;
-    return pl_cluster_find(name, c->arena, &cluster, pl_context_begin(c)) ? cluster : NULL;
+    pl_err *err;
+    return pl_context_ready(c, &err) && pl_cluster_find(name, c->arena, &cluster, err) ? cluster
+                                                                                       : NULL;
 }
 
 int pl_cluster_devices(const pl_cluster *c)

@@ -64,11 +64,12 @@ static bool make_request(pl_context *c, const pl_plan_options *o, const pl_clust
 pl_plan *pl_plan_new(const pl_model *m, const pl_cluster *cluster, const pl_plan_options *options)
 {
     pl_context *c = m->context;
-    pl_err *err = pl_context_begin(c);
+    pl_err *err;
     pl_plan_options o;
     pl_found *f;
     pl_job j = { .args = m->args };
-    bool ok = read_options(options, &o, err) && make_request(c, &o, cluster, &j.request, err);
+    bool ok = pl_context_ready(c, &err) && read_options(options, &o, err) &&
+              make_request(c, &o, cluster, &j.request, err);
     if (ok) j.optimizer = pl_arena_text(c->arena, o.optimizer);
     if (ok && o.objectives) j.objectives = pl_arena_text(c->arena, o.objectives);
     ok = ok && pl_job_build(&j, 1, false, c->arena, err) &&
@@ -78,11 +79,12 @@ pl_plan *pl_plan_new(const pl_model *m, const pl_cluster *cluster, const pl_plan
 
 pl_plan *pl_plan_open(pl_context *c, const char *path, const pl_model *m)
 {
-    pl_err *err = pl_context_begin(c);
+    pl_err *err;
     pl_plan *plan;
     pl_plan_about about;
     pl_found *f;
     pl_job j = { .request = { .search.watch = watch_of(c), .whole = true } };
+    if (!pl_context_ready(c, &err)) return NULL;
     if (!pl_job_read(&j, path, m ? &m->args : NULL, c->arena, &plan, &about, err)) return NULL;
     if (!pl_plan_forecast(&j.request, plan, c->arena, &f, err)) return NULL;
     if (!m) {

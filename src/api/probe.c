@@ -36,9 +36,10 @@ bool pl_probe_run(pl_world *w, int threads, bool quick, pl_arena *out, pl_probe 
 pl_cluster *pl_cluster_probe(pl_context *c, int devices, int threads, bool quick)
 {
     enum { TIMEOUT_SECONDS = 60 };
-    pl_err *err = pl_context_begin(c);
+    pl_err *err;
     const int cores = pl_launch_cores();
     const int n = devices ? devices : cores < PL_LOCAL_RANKS ? cores : PL_LOCAL_RANKS;
+    if (!pl_context_ready(c, &err)) return NULL;
     if (n < 1 || n > PL_LOCAL_RANKS) {
         pl_err_set(err, PL_EUSAGE, "devices is %d; there are 1 to %d", devices, PL_LOCAL_RANKS);
         return NULL;

@@ -155,16 +155,27 @@ static const pl_short *shorten_answer(const choosing *x, int length, const pl_pr
     return inside ? usual : cut_stretches(x, length, all, stretch);
 }
 
-static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_err *err)
+/* `out` owns the program. */
+static bool lower(const choosing *x, pl_candidate *k, const pl_plan *plan, pl_arena *out,
+                  pl_err *err)
 {
     pl_program *program;
     pl_lower_options o = x->lower;
     k->brief = x->brief && !o.moves;
     if (k->brief) o.moves = BRIEF, o.slack = ROOMY;
-    k->store = pl_store_new(plan, 0, x->out);
-    PL_TRY(pl_program_lower(plan, 0, k->store, &o, x->out, &program, err));
+    k->store = pl_store_new(plan, 0, out);
+    PL_TRY(pl_program_lower(plan, 0, k->store, &o, out, &program, err));
     k->program = program;
     return true;
+}
+
+/* What the program of few blocks takes by itself. */
+static pl_sample take_sample(const choosing *x, const pl_candidate *k, const pl_short *s,
+                             pl_arena *tmp)
+{
+    pl_forecast f;
+    pl_forecast_make(k->program, &x->speed, tmp, &f);
+    return (pl_sample){ s->kept, f.step_seconds, (double)f.memory.peak };
 }
 
 /* Forecast from few blocks, as this plan of them has it. False: they do not tell of more than
@@ -173,15 +184,17 @@ static bool forecast_few(const choosing *x, pl_candidate *k, const pl_short *s, 
                          pl_sample *alone)
 {
     pl_err why = { 0 };
-    pl_forecast f;
-    if (!lower(x, k, few, &why)) return false;
-    if (pl_forecast_fold(k->program, s, &x->speed, x->out, &k->forecast)) {
+    pl_arena *own = pl_arena_new("few blocks");
+    const bool lowered = lower(x, k, few, own, &why);
+    if (lowered && pl_forecast_fold(k->program, s, &x->speed, own, &k->forecast)) {
         k->program = k->forecast.program;
+        pl_arena_adopt(x->out, own);
         return true;
     }
-    if (!alone || !(x->beat || (x->halfway && x->halfway->only))) return false;
-    pl_forecast_make(k->program, &x->speed, x->out, &f);
-    *alone = (pl_sample){ s->kept, f.step_seconds, (double)f.memory.peak };
+    if (lowered && alone && (x->beat || (x->halfway && x->halfway->only)))
+        *alone = take_sample(x, k, s, own);
+    k->program = NULL, k->store = NULL;
+    pl_arena_free(own);
     return false;
 }
 
@@ -270,7 +283,7 @@ double pl_candidates_room(const choosing *x, int first, int n)
 bool pl_candidate_forecast(const choosing *x, pl_candidate *k, pl_err *err)
 {
     if (k->plan->stages) return pl_candidate_forecast_stages(x, k, err);
-    PL_TRY(lower(x, k, k->plan, err));
+    PL_TRY(lower(x, k, k->plan, x->out, err));
     pl_forecast_make(k->program, &x->speed, x->out, &k->forecast);
     k->fits = pl_candidate_fits(x, k);
     return true;
@@ -445,12 +458,13 @@ static bool sample_fewest(const choosing *x, const char *text, pl_sample few[], 
 {
     pl_candidate k = { .name = text };
     pl_plan *p;
-    pl_forecast f;
     if (!x->beat || !x->fewest || !few[0].blocks) return true;
-    PL_TRY(pl_candidates_plan(x, text, x->fewest->graph, &p, err) && lower(x, &k, p, err));
-    pl_forecast_make(k.program, &x->speed, x->out, &f);
-    few[PL_FEWEST] = (pl_sample){ x->fewest->kept, f.step_seconds, (double)f.memory.peak };
-    return true;
+    pl_arena *own = pl_arena_new("fewest blocks");
+    const bool ok =
+        pl_candidates_plan(x, text, x->fewest->graph, &p, err) && lower(x, &k, p, own, err);
+    if (ok) few[PL_FEWEST] = take_sample(x, &k, x->fewest, own);
+    pl_arena_free(own);
+    return ok;
 }
 
 /* A layout does with many blocks what it does with few: the whole plan is made when it is taken. */

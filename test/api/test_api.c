@@ -1,6 +1,7 @@
 /* The library as its caller sees it: the public header alone. */
 #include <pleat.h>
 
+#include <locale.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -316,6 +317,37 @@ static void test_mistakes(void **state)
     pl_context_free(c);
 }
 
+/* What a locale says of numbers, instead of the C library. */
+static char *point = ".";
+
+struct lconv *localeconv(void)
+{
+    static struct lconv l;
+    l.decimal_point = point;
+    return &l;
+}
+
+/* In a locale whose numbers are written otherwise nothing is begun. */
+static void test_locale(void **state)
+{
+    (void)state;
+    pl_context *c = pl_context_new();
+    pl_cluster *two = pl_cluster_open(c, "local:2");
+    pl_model *m = pl_model_new(c, "own", BATCH, build, NULL);
+    point = ",";
+    assert_null(pl_cluster_open(c, "local:2"));
+    assert_null(pl_cluster_probe(c, 1, 1, true));
+    assert_null(pl_model_open(c, "mlp"));
+    assert_null(pl_model_new(c, "own", BATCH, build, NULL));
+    assert_null(pl_plan_open(c, "none.json", NULL));
+    assert_null(pl_plan_new(m, two, NULL));
+    assert_int_equal(pl_context_code(c), PL_EUNSUPPORTED);
+    assert_non_null(strstr(pl_context_error(c), "setlocale"));
+    point = ".";
+    assert_non_null(pl_plan_new(m, two, NULL));
+    pl_context_free(c);
+}
+
 /* A plan is saved and opened again, and goes on from where a run stopped. */
 static void test_saves(void **state)
 {
@@ -525,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_saves),   cmocka_unit_test(test_words),
         cmocka_unit_test(test_tells),   cmocka_unit_test(test_probe),
         cmocka_unit_test(test_memory),  cmocka_unit_test(test_objectives),
+        cmocka_unit_test(test_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,7 +182,7 @@ static void test_recompute(void **state)
     double last = open->take->forecast.step_seconds;
     int again = 0;
     for (int i = 0; i < open->n; i++) assert_null(strstr(open->at[i].name, "recompute"));
-    for (int part = 8; part >= 2; part -= PL_SANITIZED ? 6 : 3) {
+    for (int part = PL_SANITIZED ? 2 : 8; part >= 2; part -= 3) {
         r.search.memory = most * part / 10;
         const pl_found *b = find_plan(&r, g, a);
         assert_true((double)b->take->forecast.memory.peak <= r.search.memory);
@@ -245,7 +245,7 @@ static void test_tensors(void **state)
     const pl_found *open = find_best(g, c, a);
     const double most = open->take->forecast.step_seconds;
     double last = most;
-    for (int part = 95; part >= 80; part -= PL_SANITIZED ? 15 : 7) {
+    for (int part = 95; part >= 80; part -= PL_SANITIZED ? 20 : 7) {
         int again = 0;
         r.search.memory = (double)open->take->forecast.memory.peak * part / 100;
         const pl_found *b = find_plan(&r, g, a);
