@@ -22,14 +22,15 @@ double pl_op_flops(const pl_share *share)
     bool summed = false;
     const pl_op *op = n->op;
     if (op->flops) return op->flops(share);
-    if (op->flops_per_in > 0) return op->flops_per_in * (double)pl_shape_count(&share->in[0]);
-    if (op->flops_per_out > 0) return op->flops_per_out * (double)pl_shape_count(&share->out[0]);
+    if (op->flops_per_in > 0) return op->flops_per_in * (double)pl_shape_count(&share->shape[0]);
+    if (op->flops_per_out > 0)
+        return op->flops_per_out * (double)pl_shape_count(pl_share_out(share, 0));
     double all = 2, written = 0;
     for (int f = 0; f < n->sig->n_factors; f++) {
         summed |= is_summed(n, f);
         all *= (double)share->factor[f].n;
     }
-    for (int i = 0; i < n->n_out; i++) written += (double)pl_shape_count(&share->out[i]);
+    for (int i = 0; i < n->n_out; i++) written += (double)pl_shape_count(pl_share_out(share, i));
     return summed ? all : written;
 }
 
@@ -37,7 +38,7 @@ double pl_op_work(const pl_share *share)
 {
     const pl_op *op = share->node->op;
     const double flops = op->most_flops ? op->most_flops(share) : pl_op_flops(share);
-    return fmax(flops, op->work_per_out * (double)pl_shape_count(&share->out[0]));
+    return fmax(flops, op->work_per_out * (double)pl_shape_count(pl_share_out(share, 0)));
 }
 
 bool pl_op_multiplies(const pl_node *node)

@@ -27,8 +27,8 @@ pl_share pl_share_whole(const pl_node *node)
     pl_share share = { .node = node };
     for (int f = 0; f < node->sig->n_factors; f++)
         share.factor[f] = (pl_range){ 0, node->sig->factor[f].size };
-    for (int i = 0; i < node->n_in; i++) share.in[i] = node->in[i]->shape;
-    for (int i = 0; i < node->n_out; i++) share.out[i] = node->out[i]->shape;
+    for (int i = 0; i < node->n_in; i++) share.shape[i] = node->in[i]->shape;
+    for (int i = 0; i < node->n_out; i++) share.shape[node->n_in + i] = node->out[i]->shape;
     for (int o = 0; o < node->n_in + node->n_out; o++)
         for (int j = 0; j < operand_of(node, o)->rank; j++) {
             int w = operand_of(node, o)->dim[j].window;
@@ -68,7 +68,7 @@ static void set_shapes(pl_share *share)
                 cut_window(share, d->window, whole_shape(n, o)->dim[j]);
                 size = share->halo[d->window].n;
             }
-            (o < n->n_in ? &share->in[o] : &share->out[o - n->n_in])->dim[j] = size;
+            share->shape[o].dim[j] = size;
         }
 }
 
@@ -151,12 +151,6 @@ int64_t pl_globals_at(const pl_globals *globals, int64_t i)
     return at;
 }
 
-static int64_t part_count(const pl_share *s, int o)
-{
-    int n_in = s->node->n_in;
-    return pl_shape_count(o < n_in ? &s->in[o] : &s->out[o - n_in]);
-}
-
 static size_t element_bytes(const pl_share *s, int o)
 {
     const pl_node *n = s->node;
@@ -168,7 +162,7 @@ void pl_share_take(const pl_share *share, int operand, const void *whole, void *
     pl_globals g;
     size_t size = element_bytes(share, operand);
     pl_share_globals(share, operand, &g);
-    for (int64_t i = 0, n = part_count(share, operand); i < n; i++)
+    for (int64_t i = 0, n = pl_shape_count(&share->shape[operand]); i < n; i++)
         memcpy((char *)part + (size_t)i * size,
                (const char *)whole + (size_t)pl_globals_at(&g, i) * size, size);
 }
@@ -178,7 +172,7 @@ void pl_share_give(const pl_share *share, int operand, const void *part, void *w
     pl_globals g;
     size_t size = element_bytes(share, operand);
     pl_share_globals(share, operand, &g);
-    for (int64_t i = 0, n = part_count(share, operand); i < n; i++)
+    for (int64_t i = 0, n = pl_shape_count(&share->shape[operand]); i < n; i++)
         memcpy((char *)whole + (size_t)pl_globals_at(&g, i) * size,
                (const char *)part + (size_t)i * size, size);
 }

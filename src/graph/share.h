@@ -19,17 +19,17 @@ pl_range pl_range_part(pl_range range, int64_t *chunk, int parts, int me);
 typedef struct pl_share {
     const pl_node *node;
     pl_range factor[PL_MAX_FACTORS];
-    pl_shape in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS]; /* local                              */
-    pl_window window[PL_MAX_WINDOWS];                   /* pads as this share sees them        */
-    pl_range halo[PL_MAX_WINDOWS];                      /* range of the windowed input dimension */
+    pl_shape shape[PL_MAX_OPERANDS];  /* local; of inputs, then of outputs     */
+    pl_window window[PL_MAX_WINDOWS]; /* pads as this share sees them          */
+    pl_range halo[PL_MAX_WINDOWS];    /* range of the windowed input dimension */
 } pl_share;
 
 pl_share pl_share_whole(const pl_node *node);
 
-/* The local shape of operand o: inputs first, then outputs. */
-static inline const pl_shape *pl_share_shape(const pl_share *s, int o)
+/* The local shape of an output. */
+static inline const pl_shape *pl_share_out(const pl_share *s, int o)
 {
-    return o < s->node->n_in ? &s->in[o] : &s->out[o - s->node->n_in];
+    return &s->shape[s->node->n_in + o];
 }
 
 /* Keep only [lo, lo + n) of factor f, counted within the share's present range. */

@@ -7,7 +7,7 @@ static int64_t pad_offset(const pl_share *share, int o)
 {
     const pl_operand *p = &share->node->sig->operand[o];
     int64_t step[PL_MAX_RANK], off = 0;
-    pl_shape_strides(pl_share_shape(share, o), step);
+    pl_shape_strides(&share->shape[o], step);
     for (int j = 0; j < p->rank; j++)
         if (p->dim[j].window >= 0) off += step[j] * share->window[p->dim[j].window].pad_lo;
     return off;
@@ -23,7 +23,7 @@ pl_walk pl_walk_new(const pl_share *share, uint32_t mask)
         if (mask >> f & 1) w.factor[w.n++] = f;
     }
     for (int o = 0; o < w.n_operands; o++) {
-        pl_sig_strides(sig, &sig->operand[o], pl_share_shape(share, o), size, w.stride[o]);
+        pl_sig_strides(sig, &sig->operand[o], &share->shape[o], size, w.stride[o]);
         w.at[o] = -pad_offset(share, o);
     }
     return w;
@@ -78,7 +78,7 @@ bool pl_walk_inside(const pl_walk *w, int o)
         if (p->dim[j].window < 0) continue;
         const pl_window *x = &w->share->window[p->dim[j].window];
         int64_t at = x->stride * w->index[x->position] + x->dilation * w->index[x->tap] - x->pad_lo;
-        if (at < 0 || at >= pl_share_shape(w->share, o)->dim[j]) return false;
+        if (at < 0 || at >= w->share->shape[o].dim[j]) return false;
     }
     return true;
 }

@@ -82,8 +82,8 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     const pl_node *n = s->node;
     const pl_attention a = pl_attention_of(n);
     const pl_type t = n->in[Q]->type;
-    const int64_t d = s->factor[a.d].n, n_k = pl_shape_count(&s->in[K]),
-                  n_v = pl_shape_count(&s->in[V]);
+    const int64_t d = s->factor[a.d].n, n_k = pl_shape_count(&s->shape[K]),
+                  n_v = pl_shape_count(&s->shape[V]);
     pl_arena *tmp = pl_arena_new("gradient of attention");
     sums sum = { PL_NEW_N(tmp, double, d), PL_NEW_N(tmp, double, n_k), PL_NEW_N(tmp, double, n_v) };
     pl_attention_drop drop = pl_attention_drops(&a, s, n->n_in > SEED ? in[SEED] : NULL);

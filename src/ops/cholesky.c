@@ -11,14 +11,14 @@
 
 static double flops(const pl_share *s)
 {
-    const double n = (double)s->in[0].dim[0];
+    const double n = (double)s->shape[0].dim[0];
     return n * n * n / 3;
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_type t = s->node->out[0]->type;
-    const int64_t n = s->in[0].dim[0];
+    const int64_t n = s->shape[0].dim[0];
     const double shift = pl_node_real(s->node, "shift", 0);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {

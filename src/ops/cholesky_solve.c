@@ -6,7 +6,7 @@
 
 static double flops(const pl_share *s)
 {
-    return 2.0 * (double)(pl_shape_count(&s->out[0]) * s->in[0].dim[0]);
+    return 2.0 * (double)(pl_shape_count(pl_share_out(s, 0)) * s->shape[0].dim[0]);
 }
 
 static double dot(pl_type t, const void *l, int64_t from, int64_t step, const double *z, int64_t n)
@@ -21,7 +21,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_type t = s->node->out[0]->type;
     const void *l = in[0];
-    const int64_t n = s->in[0].dim[0], count = pl_shape_count(&s->out[0]);
+    const int64_t n = s->shape[0].dim[0], count = pl_shape_count(pl_share_out(s, 0));
     pl_arena *tmp = pl_arena_new("cholesky_solve");
     double *z = PL_NEW_N(tmp, double, n + 1);
     for (int64_t row = 0; row < count; row += n) {

@@ -24,7 +24,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     double lo = pl_node_real(s->node, "lo", 0), hi = pl_node_real(s->node, "hi", 0);
     if (lo <= -1e308) lo = -INFINITY;
     if (hi >= 1e308) hi = INFINITY;
-    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++) {
+    for (int64_t i = 0, count = pl_shape_count(pl_share_out(s, 0)); i < count; i++) {
         double x = pl_type_get(t, in[0], i);
         if (x < lo || x > hi)
             pl_type_put(t, out[0], i, x < lo ? lo : hi);

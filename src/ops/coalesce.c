@@ -18,7 +18,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     const pl_node *n = s->node;
     const pl_type t = n->out[0]->type, ids = n->in[0]->type, list = n->in[1]->type;
     pl_walk w = pl_walk_new(s, pl_walk_mask(n, 0) | pl_walk_mask(n, 1) | pl_walk_mask(n, 2));
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
+    pl_move_zero(t, out[0], pl_shape_count(pl_share_out(s, 0)));
     do {
         const double id = pl_type_get(ids, in[0], w.at[0]);
         if (id < 0 || id != pl_type_get(list, in[1], w.at[1])) continue;

@@ -28,7 +28,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
         pl_zipf_of((uint64_t)pl_node_int(n, "classes", 0), pl_node_real(n, "power", 0));
     pl_globals where;
     pl_share_globals(s, n->n_in, &where);
-    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++)
+    for (int64_t i = 0, count = pl_shape_count(pl_share_out(s, 0)); i < count; i++)
         pl_type_put(n->out[0]->type, out[0], i,
                     (double)pl_rng_zipf(r, (uint64_t)pl_globals_at(&where, i), &law));
 }

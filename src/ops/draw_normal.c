@@ -21,7 +21,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     const double std = pl_node_real(n, "std", 0);
     pl_globals where;
     pl_share_globals(s, n->n_in, &where);
-    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++)
+    for (int64_t i = 0, count = pl_shape_count(pl_share_out(s, 0)); i < count; i++)
         pl_type_put(n->out[0]->type, out[0], i,
                     std * pl_rng_normal(r, (uint64_t)pl_globals_at(&where, i)));
 }

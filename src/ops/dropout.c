@@ -33,7 +33,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     pl_rng r = pl_seeded_rng(n, in, 1);
     pl_globals where;
     pl_share_globals(s, n->n_in, &where);
-    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++) {
+    for (int64_t i = 0, count = pl_shape_count(pl_share_out(s, 0)); i < count; i++) {
         bool keep = pl_rng_uniform(r, (uint64_t)pl_globals_at(&where, i)) >= p;
         pl_type_put(t, out[0], i, keep ? pl_type_get(t, in[0], i) / (1 - p) : 0);
     }

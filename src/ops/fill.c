@@ -8,7 +8,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     const pl_node *n = s->node;
     double value = pl_node_real(n, "value", 0);
     (void)in;
-    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++)
+    for (int64_t i = 0, count = pl_shape_count(pl_share_out(s, 0)); i < count; i++)
         pl_type_put(n->out[0]->type, out[0], i, value);
 }
 

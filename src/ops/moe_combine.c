@@ -22,7 +22,7 @@ static void grad(pl_builder *b, const pl_node *n, pl_value *const dy[], pl_value
 static double flops(const pl_share *s) /* every choice of the experts at hand */
 {
     int64_t whole, k = pl_share_range(s, 'k', &whole).n, e = pl_share_range(s, 'e', &whole).n;
-    return 2.0 * (double)(pl_shape_count(&s->out[0]) * k) * (double)e / (double)whole;
+    return 2.0 * (double)(pl_shape_count(pl_share_out(s, 0)) * k) * (double)e / (double)whole;
 }
 
 enum { MOST = 64 }; /* choices of a token */

@@ -12,7 +12,7 @@
 static double flops(const pl_share *s) /* every choice of the experts at hand */
 {
     int64_t whole, k = pl_share_range(s, 'k', &whole).n, e = pl_share_range(s, 'e', &whole).n;
-    return 3.0 * (double)(pl_shape_count(&s->in[3]) * k) * (double)e / (double)whole;
+    return 3.0 * (double)(pl_shape_count(&s->shape[3]) * k) * (double)e / (double)whole;
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
@@ -21,8 +21,8 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     pl_type t = n->out[0]->type;
     pl_route r = pl_route_new(s, 1, in[1]);
     pl_walk h = pl_walk_new(s, pl_walk_mask(n, 3) & ~pl_walk_mask(n, 1));
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
-    pl_move_zero(t, out[1], pl_shape_count(&s->out[1]));
+    pl_move_zero(t, out[0], pl_shape_count(pl_share_out(s, 0)));
+    pl_move_zero(t, out[1], pl_shape_count(pl_share_out(s, 1)));
     while (pl_route_next(&r)) {
         double weight = pl_type_get(t, in[2], r.at[2]), sum = 0;
         do {

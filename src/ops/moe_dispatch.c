@@ -22,7 +22,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     pl_type t = n->out[0]->type;
     pl_route r = pl_route_new(s, 1, in[1]);
     pl_walk h = pl_walk_new(s, pl_walk_mask(n, 0) & ~pl_walk_mask(n, 1));
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
+    pl_move_zero(t, out[0], pl_shape_count(pl_share_out(s, 0)));
     while (pl_route_next(&r)) do
             pl_move_element(t, out[0], r.at[2] + h.at[2], in[0], r.at[0] + h.at[0]);
         while (pl_walk_next(&h));

@@ -15,7 +15,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     const pl_type t = n->out[0]->type;
     const uint32_t all = (1u << n->sig->n_factors) - 1;
     pl_walk w = pl_walk_new(s, all & ~pl_walk_letters(n, "e"));
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
+    pl_move_zero(t, out[0], pl_shape_count(pl_share_out(s, 0)));
     do {
         int64_t row = pl_lookup_row(&w, in, 1, 3), to = w.at[3] + row;
         if (row < 0) continue;

@@ -53,7 +53,7 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
-    int64_t bytes = pl_shape_count(&s->in[0]) * pl_type_bytes(s->node->in[0]->type);
+    int64_t bytes = pl_shape_count(&s->shape[0]) * pl_type_bytes(s->node->in[0]->type);
     if (in[0] != out[0]) memcpy(out[0], in[0], (size_t)bytes);
 }
 

@@ -25,7 +25,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 static double flops(const pl_share *s)
 {
-    return 2 * (double)pl_shape_count(&s->in[IDS]);
+    return 2 * (double)pl_shape_count(&s->shape[IDS]);
 }
 
 const pl_op pl_op_rowwise_sum_rows = {

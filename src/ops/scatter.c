@@ -125,7 +125,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     const pl_type t = n->out[0]->type;
     const int e = pl_sig_find(n->sig, 'e'), how = how_of(n);
     const pl_range row = s->factor[e];
-    for (int64_t i = 0, count = pl_shape_count(&s->out[0]); i < count; i++)
+    for (int64_t i = 0, count = pl_shape_count(pl_share_out(s, 0)); i < count; i++)
         pl_move_element(t, out[0], i, in[0], i);
     pl_walk w = pl_walk_new(s, pl_walk_mask(n, 2));
     do {
@@ -142,7 +142,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 
 static double flops(const pl_share *s)
 {
-    return (double)pl_shape_count(&s->in[2]);
+    return (double)pl_shape_count(&s->shape[2]);
 }
 
 #define IDS "i64", 0, 4

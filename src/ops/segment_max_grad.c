@@ -14,7 +14,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     pl_walk w = pl_walk_new(s, pl_walk_mask(n, DY));
     const int64_t step = pl_segment_step(&w, X);
     int64_t whole;
-    pl_move_zero(type, out[0], pl_shape_count(&s->out[0]));
+    pl_move_zero(type, out[0], pl_shape_count(pl_share_out(s, 0)));
     do {
         const pl_range rows = pl_segment_rows(&w, in, BEGIN, &whole);
         const double y = pl_type_get(type, in[Y], w.at[Y]);

@@ -18,7 +18,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     int v = pl_sig_find(n->sig, 'v'), u = pl_sig_find(n->sig, 'u');
     int64_t at = pl_node_int(n, "at", 0);
     pl_walk w = pl_walk_new(s, pl_walk_mask(n, 0));
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
+    pl_move_zero(t, out[0], pl_shape_count(pl_share_out(s, 0)));
     do pl_move_element(t, out[0], w.at[1] + (at + w.index[u]) * w.stride[1][v], in[0], w.at[0]);
     while (pl_walk_next(&w));
 }

@@ -44,9 +44,9 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
     double scale = pl_node_real(n, "scale", 0);
     bool causal = pl_node_int(n, "causal", 0);
     int64_t window = pl_node_int(n, "window", 0);
-    int rank = s->in[0].rank;
-    int64_t v = s->in[0].dim[rank - 1], rows = pl_shape_count(&s->in[0]) / v;
-    int64_t q = causal ? s->in[0].dim[rank - 2] : 1;
+    int rank = s->shape[0].rank;
+    int64_t v = s->shape[0].dim[rank - 1], rows = pl_shape_count(&s->shape[0]) / v;
+    int64_t q = causal ? s->shape[0].dim[rank - 2] : 1;
     int64_t q0 = causal ? s->factor[n->sig->operand[0].dim[rank - 2].factor[0]].lo : 0;
     for (int64_t r = 0; r < rows; r++) {
         int64_t seen = causal && q0 + r % q + 1 < v ? q0 + r % q + 1 : v;

@@ -8,7 +8,7 @@ static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     pl_type t = s->node->out[0]->type;
     double scale = pl_node_real(s->node, "scale", 0);
-    int64_t v = s->in[0].dim[s->in[0].rank - 1], rows = pl_shape_count(&s->in[0]) / v;
+    int64_t v = s->shape[0].dim[s->shape[0].rank - 1], rows = pl_shape_count(&s->shape[0]) / v;
     for (int64_t r = 0; r < rows; r++) {
         double dot = 0;
         for (int64_t i = r * v; i < (r + 1) * v; i++)

@@ -22,7 +22,7 @@ static bool infer(const pl_node *n, pl_sig *sig, pl_err *err)
 static double flops(const pl_share *s)
 {
     int64_t whole;
-    return (double)(pl_shape_count(&s->in[0]) * pl_share_range(s, 'k', &whole).n);
+    return (double)(pl_shape_count(&s->shape[0]) * pl_share_range(s, 'k', &whole).n);
 }
 
 static void ref(const pl_share *s, const void *const in[], void *const out[])

@@ -19,9 +19,9 @@ static double find_next(pl_type t, const void *ids, int64_t first, int64_t count
 static void ref(const pl_share *s, const void *const in[], void *const out[])
 {
     const pl_type t = s->node->in[0]->type;
-    const int last = s->in[0].rank - 1;
-    const int64_t all = pl_shape_count(&s->out[0]), count = s->in[0].dim[last],
-                  places = s->out[0].dim[last];
+    const int last = s->shape[0].rank - 1;
+    const int64_t all = pl_shape_count(pl_share_out(s, 0)), count = s->shape[0].dim[last],
+                  places = pl_share_out(s, 0)->dim[last];
     double id = -1;
     for (int64_t k = 0; k < all; k++) {
         const bool first = k % places == 0;

@@ -97,7 +97,7 @@ int64_t pl_speed_ragged(const pl_share *s)
     int64_t ragged = 0;
     if (!pl_op_multiplies(n) || n->op->multiplies || n->sig->n_windows) return 0;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        const pl_shape *shape = pl_share_shape(s, o);
+        const pl_shape *shape = &s->shape[o];
         if (pl_node_value(n, o)->type != PL_BF16 || shape->rank < 2) continue;
         const int64_t row = shape->dim[shape->rank - 1];
         if (row % PL_SPEED_ROW && (!ragged || row % 2 > ragged % 2)) ragged = row;
@@ -175,12 +175,12 @@ static bool is_by_rows(const pl_op *op, int n_in, int operand)
 static int64_t count_touched(const pl_share *s, int operand)
 {
     const pl_node *n = s->node;
-    const int64_t all = pl_shape_count(pl_share_shape(s, operand));
+    const int64_t all = pl_shape_count(&s->shape[operand]);
     if (!n->op->rows || !is_by_rows(n->op, n->n_in, operand)) return all;
     const int by = n->op->rows[0] - '0', rows = pl_sig_find(n->sig, n->op->lookup[0]);
     const uint32_t shared = pl_walk_mask(n, operand) & pl_walk_mask(n, by);
     const int64_t tables = pl_walk_points(s, shared), /* each with ids of its own */
-        ids = pl_shape_count(&s->in[by]) / tables;
+        ids = pl_shape_count(&s->shape[by]) / tables;
     return ids < s->factor[rows].n ? all / s->factor[rows].n * ids : all;
 }
 

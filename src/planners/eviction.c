@@ -83,7 +83,7 @@ static void add_made(making *x, const pl_step *s, int op)
     const pl_node *n = s->share->node;
     for (int o = 0; o < n->n_out; o++) {
         const pl_value *v = n->out[o];
-        const int64_t bytes = pl_shape_count(&s->share->out[o]) * pl_type_bytes(v->type);
+        const int64_t bytes = pl_shape_count(pl_share_out(s->share, o)) * pl_type_bytes(v->type);
         const int of = storage_of(x, s, o);
         if (is_in_place(n, o) || (n->op->view && of < 0))
             x->now[v->id] = -1;

@@ -186,7 +186,7 @@ bool pl_check_share(checker *c, int i, const pl_share *s, const pl_piece *piece)
     }
     for (int o = 0; o < n->n_in + n->n_out; o++) {
         pl_placement where = pl_plan_operand(c->p->plan, n->id, o);
-        int64_t has = pl_shape_count(pl_share_shape(s, o));
+        int64_t has = pl_shape_count(&s->shape[o]);
         int64_t wanted = pl_check_part_count(c, pl_node_value(n, o), &where);
         if (piece && pl_share_touches(n, o, piece->factor)) wanted /= piece->n;
         if (has != wanted)

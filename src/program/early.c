@@ -11,7 +11,7 @@ bool pl_lower_is_light(const task *t)
     if (t->kind != TASK_NODE || t->step.piece || t->on_host) return false;
     const pl_share whole = pl_share_whole(t->step.share->node); /* the same for all ranks */
     int64_t made = 0;
-    for (int k = 0; k < whole.node->n_out; k++) made += pl_shape_count(&whole.out[k]);
+    for (int k = 0; k < whole.node->n_out; k++) made += pl_shape_count(pl_share_out(&whole, k));
     return pl_op_flops(&whole) <= (double)made;
 }
 

@@ -28,7 +28,7 @@ static double kernel_seconds(const pl_program *p, const pl_step *x, const pl_spe
     const pl_node *n = x->share->node;
     if (!n->op->view) return pl_speed_share(x->share, speed);
     if (pl_slot_same(x->in[0], x->out[0])) return 0;
-    int64_t bytes = pl_shape_count(&x->share->out[0]) * pl_type_bytes(n->out[0]->type);
+    int64_t bytes = pl_shape_count(pl_share_out(x->share, 0)) * pl_type_bytes(n->out[0]->type);
     return pl_move_copy_seconds(&p->plan->mesh, bytes);
 }
 

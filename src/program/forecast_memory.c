@@ -184,7 +184,7 @@ static void replay_kernel(replay *r, int i)
     if (n->op->view && same) return;
     for (int o = 0; o < x->n_out; o++) {
         if (x->out[o].state) continue;
-        int64_t bytes = pl_shape_count(&x->share->out[o]) * pl_type_bytes(n->out[o]->type);
+        int64_t bytes = pl_shape_count(pl_share_out(x->share, o)) * pl_type_bytes(n->out[o]->type);
         bool puts = s && pl_share_touches(n, n->n_in, s->factor);
         if (puts && !r->copied[n->id]) bytes *= s->n; /* the first makes room for all */
         life y = begin_life(x, i, o, bytes, n->out[o]);
@@ -276,7 +276,8 @@ static void replay_host_kernel(replay *r, int i)
     for (int o = 0; o < x->n_out; o++) {
         bool over = x->out[o].state;
         for (int k = 0; k < x->n_in; k++) over |= pl_slot_same(x->in[k], x->out[o]);
-        const int64_t bytes = pl_shape_count(&x->share->out[o]) * pl_type_bytes(n->out[o]->type);
+        const int64_t bytes =
+            pl_shape_count(pl_share_out(x->share, o)) * pl_type_bytes(n->out[o]->type);
         life y = begin_life(x, i, o, bytes, n->out[o]);
         y.host = true, y.last = until;
         if (!over && bytes) PL_PUSH(r->tmp, &r->lives, y);

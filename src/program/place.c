@@ -485,7 +485,8 @@ static void add_fill(const places *s, pl_program *p, const task *t, int k, int p
 static void add_empty(const places *s, pl_program *p, const task *t, int pos)
 {
     for (int k = 0; k < t->n_out; k++)
-        if (pl_shape_count(&t->step.share->out[k]) && s->l->parts.at[t->out[k]].home == t->out[k])
+        if (pl_shape_count(pl_share_out(t->step.share, k)) &&
+            s->l->parts.at[t->out[k]].home == t->out[k])
             add_fill(s, p, t, k, pos);
 }
 

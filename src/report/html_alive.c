@@ -41,7 +41,7 @@ static bool describe(const pl_mesh *mesh, const pl_step *x, int k, held *out)
     if (x->kind == PL_KERNEL) {
         const pl_node *n = x->share->node;
         if (in ? k >= n->n_in : k - x->n_in >= n->n_out) return false;
-        const pl_shape *s = in ? &x->share->in[k] : &x->share->out[k - x->n_in];
+        const pl_shape *s = in ? &x->share->shape[k] : pl_share_out(x->share, k - x->n_in);
         out->value = in ? n->in[k] : n->out[k - x->n_in];
         out->form = PL_PART_TO;
         out->bytes = pl_shape_count(s) * pl_type_bytes(out->value->type);

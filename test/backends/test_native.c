@@ -83,9 +83,8 @@ static trial new_trial(const char *op_name, const pl_example *x, bool narrow)
 static size_t operand_bytes(const pl_share *s, int o)
 {
     const pl_node *n = s->node;
-    const pl_shape *shape = o < n->n_in ? &s->in[o] : &s->out[o - n->n_in];
     pl_type type = o < n->n_in ? n->in[o]->type : n->out[o - n->n_in]->type;
-    return (size_t)(pl_shape_count(shape) * pl_type_bytes(type));
+    return (size_t)(pl_shape_count(&s->shape[o]) * pl_type_bytes(type));
 }
 
 /* An aligned array with a guard on both sides, all of it filled with 0xA5. */
@@ -170,7 +169,7 @@ static void compare(const trial *t, const pl_share *s, const arrays *got, const 
     bool exact = n->op->flops && n->op->flops(s) == 0, zeros = !strcmp(n->op->name, "dropout");
     for (int i = 0; i < n->n_out; i++) {
         pl_type type = n->out[i]->type;
-        int64_t count = pl_shape_count(&s->out[i]);
+        int64_t count = pl_shape_count(pl_share_out(s, i));
         double largest = 0, tolerance = exact || type != PL_F32 ? 0 : 1e-5;
         for (int64_t k = 0; k < count; k++)
             if (isfinite(pl_type_get(type, want->out[i], k)))
@@ -402,7 +401,7 @@ static void test_loops(void **unused)
         pl_loops l = pl_loops_make(&s, pl_walk_mask(t.node, t.node->n_in), t.node->n_in);
         assert_int_equal(l.n, rows[i].n);
         assert_int_equal(l.size[l.n - 1], rows[i].last);
-        assert_int_equal(pl_loops_count(&l, 0, l.n), pl_shape_count(&s.out[0]));
+        assert_int_equal(pl_loops_count(&l, 0, l.n), pl_shape_count(pl_share_out(&s, 0)));
         pl_arena_free(t.arena);
     }
 }

@@ -78,7 +78,7 @@ static job job_new(const pl_share *s, uint64_t stream)
     const pl_node *n = s->node;
     for (int i = 0; i < n->n_in; i++) {
         pl_rng r = pl_rng_at(SEED + 1, pl_rng_mix(stream, (uint64_t)i));
-        int64_t count = pl_shape_count(&s->in[i]);
+        int64_t count = pl_shape_count(&s->shape[i]);
         j.in[i] = array(count, n->in[i]->type);
         for (int64_t e = 0; e < count; e++) {
             double x = pl_rng_uniform(r, (uint64_t)e);
@@ -86,7 +86,7 @@ static job job_new(const pl_share *s, uint64_t stream)
                         n->in[i]->type == PL_I32 ? floor(6 * x) - 1 : 2 * x - 1);
         }
     }
-    j.want = array(pl_shape_count(&s->out[0]), n->out[0]->type);
+    j.want = array(pl_shape_count(pl_share_out(s, 0)), n->out[0]->type);
     n->op->ref(s, (const void *const *)j.in, &j.want);
     return j;
 }
@@ -102,7 +102,7 @@ static double distance(const job *j, const void *got)
 {
     pl_type t = j->s->node->out[0]->type;
     double worst = 0, top = 1e-6;
-    for (int64_t i = 0, n = pl_shape_count(&j->s->out[0]); i < n; i++) {
+    for (int64_t i = 0, n = pl_shape_count(pl_share_out(j->s, 0)); i < n; i++) {
         double want = pl_type_get(t, j->want, i), diff = fabs(pl_type_get(t, got, i) - want);
         if (!(diff <= worst)) worst = diff; /* NaN is the worst */
         top = fmax(top, fabs(want));
@@ -132,7 +132,8 @@ typedef struct made {
 
 static made make(const pl_kernel *k, const pl_share *s, const pl_kernel_env *env)
 {
-    made m = { .kernel = k, .out = array(pl_shape_count(&s->out[0]), s->node->out[0]->type) };
+    made m = { .kernel = k,
+               .out = array(pl_shape_count(pl_share_out(s, 0)), s->node->out[0]->type) };
     int64_t bytes = 0;
     pl_err err = { 0 };
     if (!k->make(s, env, &m.state, &bytes, &err))
@@ -162,7 +163,8 @@ static bool check_share(const pl_share *s, const pl_kernel_env *env, uint64_t st
     if (!k) return false;
     job j = job_new(s, stream);
     made m = make(k, s, env);
-    size_t bytes = (size_t)(pl_shape_count(&s->out[0]) * pl_type_bytes(s->node->out[0]->type));
+    size_t bytes =
+        (size_t)(pl_shape_count(pl_share_out(s, 0)) * pl_type_bytes(s->node->out[0]->type));
     k->run(s, env, m.state, (const void *const *)j.in, &m.out, m.scratch);
     double d = distance(&j, m.out);
     if (!(d <= tolerance(s, env)))
@@ -639,8 +641,7 @@ static void *run_rank(void *arg)
     job j = job_new(r->share, r->stream);
     made m = make(k, r->share, &env);
     for (int i = 0; i < 60; i++) {
-        size_t bytes = (size_t)pl_shape_count(&r->share->out[0]) * 4;
-        memset(m.out, 0xFF, bytes);
+        memset(m.out, 0xFF, 4 * (size_t)pl_shape_count(pl_share_out(r->share, 0)));
         k->run(r->share, &env, m.state, (const void *const *)j.in, &m.out, m.scratch);
         r->worst = fmax(r->worst, distance(&j, m.out));
     }

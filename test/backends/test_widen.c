@@ -116,7 +116,7 @@ static const pl_value *value_of(const pl_node *n, int o)
 
 static int64_t count_of(const pl_share *s, int o)
 {
-    return pl_shape_count(o < s->node->n_in ? &s->in[o] : &s->out[o - s->node->n_in]);
+    return pl_shape_count(&s->shape[o]);
 }
 
 static size_t bytes_of(const pl_share *s, int o)
@@ -200,7 +200,7 @@ static void check_close(const pl_share *s, const arrays *got, const arrays *want
     for (int i = 0; i < n->n_out; i++) {
         pl_type type = n->out[i]->type;
         double largest = 0, by = type == PL_BF16 ? 1.0 / 128 : 1e-5;
-        int64_t count = pl_shape_count(&s->out[i]);
+        int64_t count = pl_shape_count(pl_share_out(s, i));
         for (int64_t k = 0; k < count; k++) {
             const double x = fabs(pl_type_get(type, want->out[i], k));
             if (isfinite(x)) largest = fmax(largest, x); /* -inf: the maximum of no rows */
@@ -220,7 +220,7 @@ static void check_rounded(const pl_share *s, const arrays *got, const arrays *wi
 {
     const pl_node *n = s->node;
     for (int i = 0; i < n->n_out; i++)
-        for (int64_t k = 0; k < pl_shape_count(&s->out[i]); k++) {
+        for (int64_t k = 0; k < pl_shape_count(pl_share_out(s, i)); k++) {
             const float *from = (const float *)wide->out[i] + k;
             bool same = true;
             if (n->out[i]->type == PL_BF16)

@@ -250,22 +250,22 @@ static void conv1d_reads_what_it_needs(void **state)
     by_hand h;
     make(&h, &c);
     pl_share s = cut(&h, 'b', 2, 2); /* half the data, all filters */
-    ASSERT_SHAPE(&s.in[0], 2, 6, 10);
-    ASSERT_SHAPE(&s.in[1], 8, 6, 3);
-    ASSERT_SHAPE(&s.out[0], 2, 8, 8);
+    ASSERT_SHAPE(&s.shape[0], 2, 6, 10);
+    ASSERT_SHAPE(&s.shape[1], 8, 6, 3);
+    ASSERT_SHAPE(pl_share_out(&s, 0), 2, 8, 8);
     s = cut(&h, 'o', 0, 4); /* all data, half the filters */
-    ASSERT_SHAPE(&s.in[0], 4, 6, 10);
-    ASSERT_SHAPE(&s.in[1], 4, 6, 3);
-    ASSERT_SHAPE(&s.out[0], 4, 4, 8);
+    ASSERT_SHAPE(&s.shape[0], 4, 6, 10);
+    ASSERT_SHAPE(&s.shape[1], 4, 6, 3);
+    ASSERT_SHAPE(pl_share_out(&s, 0), 4, 4, 8);
     s = cut(&h, 'x', 4, 4); /* half the data and a halo, all filters */
-    ASSERT_SHAPE(&s.in[0], 4, 6, 6);
-    ASSERT_SHAPE(&s.in[1], 8, 6, 3);
-    ASSERT_SHAPE(&s.out[0], 4, 8, 4);
+    ASSERT_SHAPE(&s.shape[0], 4, 6, 6);
+    ASSERT_SHAPE(&s.shape[1], 8, 6, 3);
+    ASSERT_SHAPE(pl_share_out(&s, 0), 4, 8, 4);
     assert_int_equal(s.halo[0].lo, 4);
     s = cut(&h, 'c', 0, 3); /* half of both, the output partial */
-    ASSERT_SHAPE(&s.in[0], 4, 3, 10);
-    ASSERT_SHAPE(&s.in[1], 8, 3, 3);
-    ASSERT_SHAPE(&s.out[0], 4, 8, 8);
+    ASSERT_SHAPE(&s.shape[0], 4, 3, 10);
+    ASSERT_SHAPE(&s.shape[1], 8, 3, 3);
+    ASSERT_SHAPE(pl_share_out(&s, 0), 4, 8, 8);
     assert_false(pl_share_touches(&h.node, 2, pl_sig_find(&h.sig, 'c')));
     assert_true(pl_share_touches(&h.node, 2, pl_sig_find(&h.sig, 'x')));
     assert_true(pl_share_touches(&h.node, 0, pl_sig_find(&h.sig, 'x')));
@@ -312,13 +312,13 @@ static void matmul_cuts(void **state)
     by_hand h;
     make(&h, &c);
     pl_share s = cut(&h, 'm', 1, 3);
-    ASSERT_SHAPE(&s.in[0], 3, 6);
-    ASSERT_SHAPE(&s.in[1], 6, 1);
-    ASSERT_SHAPE(&s.out[0], 3, 1);
+    ASSERT_SHAPE(&s.shape[0], 3, 6);
+    ASSERT_SHAPE(&s.shape[1], 6, 1);
+    ASSERT_SHAPE(pl_share_out(&s, 0), 3, 1);
     s = cut(&h, 'k', 4, 2);
-    ASSERT_SHAPE(&s.in[0], 4, 2);
-    ASSERT_SHAPE(&s.in[1], 2, 1);
-    ASSERT_SHAPE(&s.out[0], 4, 1);
+    ASSERT_SHAPE(&s.shape[0], 4, 2);
+    ASSERT_SHAPE(&s.shape[1], 2, 1);
+    ASSERT_SHAPE(pl_share_out(&s, 0), 4, 1);
     assert_false(pl_share_touches(&h.node, 2, pl_sig_find(&h.sig, 'k')));
     assert_false(pl_share_can_cut(&h.node, pl_sig_find(&h.sig, 'n'))); /* of one element */
     int64_t whole;
@@ -371,7 +371,7 @@ static void composites_are_cut_with_strides(void **state)
         make(&h, &c);
         for (int k = 0; k < 12; k++) whole[k] = k;
         pl_share s = cut(&h, rows[i].letter, rows[i].lo, rows[i].n);
-        assert_int_equal(pl_shape_count(&s.in[0]), rows[i].count);
+        assert_int_equal(pl_shape_count(&s.shape[0]), rows[i].count);
         pl_share_take(&s, 0, whole, part);
         assert_memory_equal(part, rows[i].want, (size_t)rows[i].count * sizeof *part);
         for (int k = 0; k < rows[i].count; k++) part[k] += 100;

@@ -64,7 +64,7 @@ static inline void eval_share(const pl_share *s, const void *const in[], void *c
     for (int k = 0; k < n->n_in; k++) seen[k] = in[k];
     for (int i = 0; i < n->n_out && p[i]; i++) {
         if (p[i] == '-') continue;
-        memcpy(out[i], in[p[i] - '0'], eval_bytes(n->out[i]->type, &s->out[i]));
+        memcpy(out[i], in[p[i] - '0'], eval_bytes(n->out[i]->type, pl_share_out(s, i)));
         seen[p[i] - '0'] = out[i];
     }
     n->op->ref(s, seen, out);

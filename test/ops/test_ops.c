@@ -267,7 +267,7 @@ static void add_part(joined *j, const pl_share *s, int i, const void *part)
     const pl_node *n = s->node;
     pl_globals where;
     pl_share_globals(s, n->n_in + i, &where);
-    for (int64_t k = 0, count = pl_shape_count(&s->out[i]); k < count; k++) {
+    for (int64_t k = 0, count = pl_shape_count(pl_share_out(s, i)); k < count; k++) {
         int64_t at = pl_globals_at(&where, k);
         double x = pl_type_get(n->out[i]->type, part, k);
         PL_ASSERT_CMP(at, <, pl_shape_count(&n->out[i]->shape));
@@ -280,18 +280,19 @@ static void run_part(trial *t, const pl_share *s, const eval *e, joined *j)
     const pl_node *n = s->node;
     void *in[PL_MAX_OPERANDS], *kept[PL_MAX_OPERANDS], *out[PL_MAX_OPERANDS];
     for (int k = 0; k < n->n_in; k++) {
-        size_t bytes = eval_bytes(n->in[k]->type, &s->in[k]);
+        size_t bytes = eval_bytes(n->in[k]->type, &s->shape[k]);
         in[k] = eval_alloc(bytes);
         kept[k] = eval_alloc(bytes);
         pl_share_take(s, k, e->at[n->in[k]->id], in[k]);
         memcpy(kept[k], in[k], bytes);
     }
-    for (int i = 0; i < n->n_out; i++) out[i] = eval_alloc(eval_bytes(n->out[i]->type, &s->out[i]));
+    for (int i = 0; i < n->n_out; i++)
+        out[i] = eval_alloc(eval_bytes(n->out[i]->type, pl_share_out(s, i)));
     eval_share(s, (const void *const *)in, out);
     double flops = n->op->flops ? n->op->flops(s) : pl_op_flops(s);
     check(t, flops >= 0 && flops < 1e12, "%g flops", flops);
     for (int k = 0; k < n->n_in; k++) {
-        check(t, !memcmp(in[k], kept[k], eval_bytes(n->in[k]->type, &s->in[k])),
+        check(t, !memcmp(in[k], kept[k], eval_bytes(n->in[k]->type, &s->shape[k])),
               "the kernel writes into input %d", k);
         free(in[k]);
         free(kept[k]);

@@ -195,8 +195,8 @@ static void test_indivisible_batch(void **state)
     (void)state;
     for (int rank = 0; rank < 4; rank++) {
         pl_share s = pl_plan_share(p, find_node(g, "fc1")->id, rank);
-        EXPECT(s.out[0].dim[0] == rows[rank], "rank %d has %lld rows", rank,
-               (long long)s.out[0].dim[0]);
+        EXPECT(pl_share_out(&s, 0)->dim[0] == rows[rank], "rank %d has %lld rows", rank,
+               (long long)pl_share_out(&s, 0)->dim[0]);
     }
     assert_int_equal(find_moves(p, a).others, 0);
     pl_arena_free(a);

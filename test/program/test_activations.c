@@ -23,7 +23,8 @@ static bool overlaps(span a, span b)
 static int64_t bytes_out(const pl_program *p, const pl_step *s, int k)
 {
     if (s->kind == PL_KERNEL)
-        return pl_shape_count(&s->share->out[k]) * pl_type_bytes(s->share->node->out[k]->type);
+        return pl_shape_count(pl_share_out(s->share, k)) *
+               pl_type_bytes(s->share->node->out[k]->type);
     if (!s->transfer) return s->count * pl_type_bytes(s->type);
     const pl_transfer *t = s->transfer;
     pl_shape local = pl_placement_local(&t->move.to, &p->plan->mesh, &t->value->shape, p->rank);

@@ -146,11 +146,11 @@ static void use_kernel(lines *l, int i)
     const pl_node *n = x->share->node;
     bool moves = !n->op->view || x->in[0].state || x->in[0].at != x->out[0].at;
     for (int k = 0; k < x->n_in; k++)
-        use(l, i, i, x->in[k], pl_shape_count(&x->share->in[k]) * pl_type_bytes(n->in[k]->type),
+        use(l, i, i, x->in[k], pl_shape_count(&x->share->shape[k]) * pl_type_bytes(n->in[k]->type),
             false);
     for (int k = 0; k < x->n_out && moves; k++)
-        use(l, i, i, x->out[k], pl_shape_count(&x->share->out[k]) * pl_type_bytes(n->out[k]->type),
-            true);
+        use(l, i, i, x->out[k],
+            pl_shape_count(pl_share_out(x->share, k)) * pl_type_bytes(n->out[k]->type), true);
 }
 
 static void use_message(lines *l, int i, int number)

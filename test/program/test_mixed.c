@@ -244,7 +244,7 @@ static int64_t peak_of_casts(const pl_program *p)
                             : s->kind == PL_MESSAGE && s->transfer ? s->transfer->value
                                                                    : NULL;
         if (!v || !v->maker || !pl_graph_state(v)) continue;
-        int64_t bytes = s->kind == PL_KERNEL ? pl_shape_count(&s->share->out[0]) * 2
+        int64_t bytes = s->kind == PL_KERNEL ? pl_shape_count(pl_share_out(s->share, 0)) * 2
                                              : pl_shape_count(&v->shape) * 2;
         int last = i;
         for (int k = i + 1; k < p->n_steps; k++) {

@@ -157,7 +157,7 @@ static void run_patched(const pl_share *s, const void *const in[], void *const o
 {
     patch *p = (patch *)(uintptr_t)s->node->op;
     const damage *d = p->d;
-    int64_t n = pl_shape_count(&s->out[0]);
+    int64_t n = pl_shape_count(pl_share_out(s, 0));
     if (d->drop && p->calls++ % 2) return;
     p->was->ref(s, in, out);
     for (int k = 0; k < s->node->n_out; k++) {
@@ -168,7 +168,7 @@ static void run_patched(const pl_share *s, const void *const in[], void *const o
         for (int64_t i = 0; i < n && !d->drop && !d->one; i++)
             pl_type_put(t, out[k], i, d->factor * pl_type_get(t, out[k], i));
         if (d->one) pl_type_put(t, out[k], n / 2, pl_type_get(t, out[k], n / 2) + d->factor * top);
-        n = k + 1 < s->node->n_out ? pl_shape_count(&s->out[k + 1]) : 0;
+        n = k + 1 < s->node->n_out ? pl_shape_count(pl_share_out(s, k + 1)) : 0;
     }
 }
 

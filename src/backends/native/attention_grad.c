@@ -62,7 +62,8 @@ static int64_t in_columns(int64_t n)
 bool pl_attention_grad_make(const pl_share *s, const pl_kernel_env *env, void **state,
                             int64_t *scratch_bytes, pl_err *err)
 {
-    attention_grad a = { .x = pl_attention_shape_of(s), .n_dq = pl_shape_count(&s->out[0]) };
+    attention_grad a = { .x = pl_attention_shape_of(s),
+                         .n_dq = pl_shape_count(pl_share_out(s, 0)) };
     const uint32_t rows = pl_attention_rows(&a.x.a, s->node),
                    groups = rows & pl_walk_mask(s->node, K);
     a.groups = pl_loops_make(s, groups, K);

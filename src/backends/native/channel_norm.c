@@ -72,10 +72,10 @@ bool pl_channel_norm_make(const pl_share *s, const pl_kernel_env *env, void **st
     channel_norm a = { .loops = loops_of(s), .floor = -FLT_MAX };
     (void)env;
     int last = a.loops.n - 1;
-    a.n_channels = pl_shape_count(n->n_in > 1 ? &s->in[1] : &s->out[0]);
+    a.n_channels = pl_shape_count(n->n_in > 1 ? &s->shape[1] : pl_share_out(s, 0));
     a.pieces = (a.loops.size[last] + PL_LOOPS_PIECE - 1) / PL_LOOPS_PIECE;
     int64_t n_units = pl_loops_count(&a.loops, 0, last) * a.pieces;
-    int64_t n_blocks = pl_shape_count(&s->in[0]) / MIN_BLOCK;
+    int64_t n_blocks = pl_shape_count(&s->shape[0]) / MIN_BLOCK;
     n_blocks = n_blocks > MAX_BLOCKS ? MAX_BLOCKS : n_blocks;
     a.n_blocks = n_blocks > n_units ? n_units : n_blocks < 1 ? 1 : n_blocks;
     *scratch_bytes = a.n_channels * N_ROWS * (int64_t)sizeof(float);
@@ -257,7 +257,7 @@ void pl_channel_norm_sums_run(const pl_share *s, const pl_kernel_env *env, void 
         n, a->loops.step[a->loops.n - 1][1], in[0], is_stats ? NULL : in[5], table, NULL, a->floor
     };
     if (!is_stats) make_table(a, false, in, NULL, NULL, table);
-    bool parallel = pl_shape_count(&s->in[0]) > PL_LOOPS_SERIAL;
+    bool parallel = pl_shape_count(&s->shape[0]) > PL_LOOPS_SERIAL;
 #pragma omp parallel for num_threads(env->n_threads) if (parallel) schedule(static)
     for (int64_t b = 0; b < a->n_blocks; b++) sum_block(a, &j, b, partial);
     for (int64_t c = 0; c < n; c++) {

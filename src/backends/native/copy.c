@@ -224,7 +224,7 @@ void pl_fill_run(const pl_share *s, const pl_kernel_env *env, void *state, const
                  void *const out[], void *scratch)
 {
     (void)in, (void)scratch;
-    fill(out[0], pl_shape_count(&s->out[0]), pl_type_bytes(s->node->out[0]->type), state,
+    fill(out[0], pl_shape_count(pl_share_out(s, 0)), pl_type_bytes(s->node->out[0]->type), state,
          env->n_threads);
 }
 
@@ -234,7 +234,7 @@ void pl_copy_run(const pl_share *s, const pl_kernel_env *env, void *state, const
     const copy *c = state;
     const word8 zero = 0;
     (void)scratch;
-    if (c->clear) fill(out[0], pl_shape_count(&s->out[0]), c->bytes, &zero, env->n_threads);
+    if (c->clear) fill(out[0], pl_shape_count(pl_share_out(s, 0)), c->bytes, &zero, env->n_threads);
     for (int i = 0; i < c->n; i++) {
         const move *m = &c->move[i];
         job j = { c->bytes, m, (const char *)in[m->in] + m->from * c->bytes,

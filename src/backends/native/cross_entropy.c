@@ -53,7 +53,7 @@ void pl_cross_entropy_sums_run(const pl_share *s, const pl_kernel_env *env, void
 {
     const pl_node *node = s->node;
     pl_range here = s->factor[pl_sig_find(node->sig, 'v')];
-    int64_t rows = pl_shape_count(&s->in[1]);
+    int64_t rows = pl_shape_count(&s->shape[1]);
     const float *top = in[2];
     const smoothing e = smoothing_of(node);
     (void)state, (void)scratch;
@@ -80,7 +80,7 @@ void pl_cross_entropy_sums_grad_run(const pl_share *s, const pl_kernel_env *env,
 {
     const pl_node *node = s->node;
     pl_range here = s->factor[pl_sig_find(node->sig, 'v')];
-    int64_t rows = pl_shape_count(&s->in[1]);
+    int64_t rows = pl_shape_count(&s->shape[1]);
     const float *top = in[2], *dsum = in[3], *dpicked = in[4];
     const smoothing e = smoothing_of(node);
     (void)state, (void)scratch;

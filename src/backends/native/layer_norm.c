@@ -44,8 +44,9 @@ bool pl_layer_norm_make(const pl_share *s, const pl_kernel_env *env, void **stat
     const pl_op *op = s->node->op;
     layer_norm a = { .count = (float)pl_layer_norm_count(s->node) };
     (void)env;
-    a.rows = pl_shape_count(op == &pl_op_layer_norm_sum ? &s->out[0] : &s->in[PL_LN_SUM]);
-    a.h = pl_shape_count(&s->in[PL_LN_X]) / a.rows;
+    a.rows =
+        pl_shape_count(op == &pl_op_layer_norm_sum ? pl_share_out(s, 0) : &s->shape[PL_LN_SUM]);
+    a.h = pl_shape_count(&s->shape[PL_LN_X]) / a.rows;
     if (op != &pl_op_layer_norm_sum && op != &pl_op_layer_norm_deviation)
         a.eps = (float)pl_node_real(s->node, "eps", 0);
     a.n_blocks = a.rows < MIN_ROWS ? 1 : a.rows / MIN_ROWS;

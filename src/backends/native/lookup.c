@@ -32,7 +32,7 @@ static lookup begin(const pl_share *s, const void *const in[])
     return (lookup){ .x = pl_kernels_looked_up(s, r.ids, r.table, r.vectors),
                      .type = n->in[r.ids]->type,
                      .ids = in[r.ids],
-                     .n = pl_shape_count(&s->in[r.ids]),
+                     .n = pl_shape_count(&s->shape[r.ids]),
                      .rows = s->factor[pl_sig_find(n->sig, 'v')] };
 }
 

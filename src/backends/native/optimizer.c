@@ -41,7 +41,7 @@ bool pl_optimizer_make(const pl_share *s, const pl_kernel_env *env, void **state
     const int64_t step[1] = { 1 };
     optimizer a = { .bf16 = n->in[1]->type == PL_BF16, .decoupled = n->op != &pl_op_adam };
     (void)env;
-    pl_loops_add(&a.loops, pl_shape_count(&s->in[0]), step, 1, 0);
+    pl_loops_add(&a.loops, pl_shape_count(&s->shape[0]), step, 1, 0);
     pl_loops_close(&a.loops, 1);
     if (n->op != &pl_op_lamb) a.decay = (float)pl_node_real(n, "decay", 0);
     if (n->op == &pl_op_sgd) {

@@ -81,7 +81,7 @@ static void find_windows(const pl_share *s, pool *p)
     const pl_node *n = s->node;
     int full = windowed(n), k = 3 - n->sig->n_windows;
     const pl_operand *o = &n->sig->operand[full];
-    const pl_shape *shape = full < n->n_in ? &s->in[full] : &s->out[full - n->n_in];
+    const pl_shape *shape = &s->shape[full];
     for (int i = 0; i < k; i++) p->w[i] = (window){ 1, 1, 1, 1, 1, 0 };
     for (int j = 0; j < o->rank; j++) {
         if (o->dim[j].window < 0) continue;
@@ -198,7 +198,7 @@ void pl_pool_run(const pl_share *s, const pl_kernel_env *env, void *state, const
     int64_t whole = p->w[0].size * p->w[1].size * p->w[2].size * p->channels;
     int64_t n_rows = p->batches * planes * rows;
     (void)scratch;
-    bool parallel = pl_shape_count(&s->in[0]) > PL_LOOPS_SERIAL;
+    bool parallel = pl_shape_count(&s->shape[0]) > PL_LOOPS_SERIAL;
 #pragma omp parallel for num_threads(env->n_threads) if (parallel) schedule(static)
     for (int64_t i = 0; i < n_rows; i++)
         pool_row(p, (const float *)in[0] + i / rows / planes * whole, i / rows % planes, i % rows,
@@ -278,7 +278,7 @@ void pl_pool_grad_run(const pl_share *s, const pl_kernel_env *env, void *state,
     const float *x = p->is_max ? in[0] : NULL, *y = p->is_max ? in[1] : NULL;
     const float *dy = in[p->is_max ? 2 : 0];
     (void)scratch;
-    bool parallel = pl_shape_count(&s->out[0]) > PL_LOOPS_SERIAL;
+    bool parallel = pl_shape_count(pl_share_out(s, 0)) > PL_LOOPS_SERIAL;
 #pragma omp parallel for num_threads(env->n_threads) if (parallel) schedule(static)
     for (int64_t i = 0; i < p->batches * pieces; i++) {
         int64_t b = i / pieces, lo = i % pieces * CHANNELS,

@@ -59,7 +59,7 @@ bool pl_reduce_make(const pl_share *s, const pl_kernel_env *env, void **state,
         .summed = pl_loops_make(s, all & ~kept, 0),
         .kept_pieces = 1,
         .summed_pieces = 1,
-        .n_out = pl_shape_count(&s->out[0]),
+        .n_out = pl_shape_count(pl_share_out(s, 0)),
     };
     int last = r.kept.n - 1;
     (void)env;
@@ -73,8 +73,9 @@ bool pl_reduce_make(const pl_share *s, const pl_kernel_env *env, void **state,
         r.n_tasks = r.n_out;
         r.n_units = pl_loops_count(&r.summed, 0, r.summed.n - 1) * r.summed_pieces;
     }
-    r.n_blocks =
-        r.n_tasks >= MAX_BLOCKS ? 1 : clamp(pl_shape_count(&s->in[0]) / MIN_BLOCK, 1, MAX_BLOCKS);
+    r.n_blocks = r.n_tasks >= MAX_BLOCKS
+                     ? 1
+                     : clamp(pl_shape_count(&s->shape[0]) / MIN_BLOCK, 1, MAX_BLOCKS);
     r.n_blocks = clamp(r.n_blocks, 1, r.n_units);
     *scratch_bytes = r.n_blocks > 1 ? r.n_blocks * r.n_out * (int64_t)sizeof(double) : 0;
     return pl_kernels_keep(&r, sizeof r, state, err);
@@ -181,7 +182,7 @@ void pl_reduce_run(const pl_share *s, const pl_kernel_env *env, void *state, con
     float *y = out[0];
     double *partial = r->n_blocks > 1 ? scratch : NULL;
     int64_t n_tasks = r->n_tasks * r->n_blocks;
-    bool parallel = pl_shape_count(&s->in[0]) > PL_LOOPS_SERIAL;
+    bool parallel = pl_shape_count(&s->shape[0]) > PL_LOOPS_SERIAL;
 #pragma omp parallel for num_threads(env->n_threads) if (parallel) schedule(static)
     for (int64_t t = 0; t < n_tasks; t++)
         reduce_task(r, t / r->n_blocks, t % r->n_blocks, in[0], y, partial);

@@ -109,7 +109,7 @@ void pl_route_dispatch_run(const pl_share *s, const pl_kernel_env *env, void *st
     const float *x = in[0];
     float *y = out[0];
     const int64_t n = r->n_tokens * r->k;
-    zero(y, pl_shape_count(&s->out[0]), env->n_threads);
+    zero(y, pl_shape_count(pl_share_out(s, 0)), env->n_threads);
 #pragma omp parallel for num_threads(env->n_threads) if (n * r->width > PL_LOOPS_SERIAL)
     for (int64_t i = 0; i < n; i++)
         if (at[i].slot >= 0) memcpy(y + at[i].slot, x + at[i].token, (size_t)r->width * sizeof *y);
@@ -144,7 +144,7 @@ void pl_route_combine_grad_run(const pl_share *s, const pl_kernel_env *env, void
     const float *x = in[0], *weight = in[2], *dy = in[3];
     float *dx = out[0], *dw = out[1];
     const int64_t n = r->n_tokens * r->k;
-    zero(dx, pl_shape_count(&s->out[0]), env->n_threads);
+    zero(dx, pl_shape_count(pl_share_out(s, 0)), env->n_threads);
 #pragma omp parallel for num_threads(env->n_threads) if (n * r->width > PL_LOOPS_SERIAL)
     for (int64_t i = 0; i < n; i++) {
         const float w = weight[at[i].choice], *from = dy + at[i].token;

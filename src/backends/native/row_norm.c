@@ -31,8 +31,8 @@ bool pl_row_norm_make(const pl_share *s, const pl_kernel_env *env, void **state,
 {
     norm a = { .n_blocks = 1, .offset = (float)pl_node_real(s->node, "offset", 0) };
     (void)env;
-    a.h = s->in[0].dim[s->in[0].rank - 1];
-    a.rows = pl_shape_count(&s->in[0]) / a.h;
+    a.h = s->shape[0].dim[s->shape[0].rank - 1];
+    a.rows = pl_shape_count(&s->shape[0]) / a.h;
     *scratch_bytes = 0;
     if (s->node->op == &pl_op_rms_norm_grad) {
         int64_t n = a.rows / MIN_ROWS;

@@ -79,8 +79,8 @@ static int64_t count_lists(const pl_shape *list)
 bool pl_unique_make(const pl_share *s, const pl_kernel_env *env, void **state,
                     int64_t *scratch_bytes, pl_err *err)
 {
-    const int64_t each = pl_shape_count(&s->in[0]) /
-                         count_lists(s->node->op == &pl_op_coalesce ? &s->in[1] : &s->in[0]);
+    const int64_t each = pl_shape_count(&s->shape[0]) /
+                         count_lists(s->node->op == &pl_op_coalesce ? &s->shape[1] : &s->shape[0]);
     *scratch_bytes = 2 * each * env->n_threads * (int64_t)sizeof(place);
     return pl_kernels_keep("", 1, state, err);
 }
@@ -101,8 +101,8 @@ static void list_unique(const own_ids *x, void *scratch, int64_t places, void *o
 void pl_unique_run(const pl_share *s, const pl_kernel_env *env, void *state, const void *const in[],
                    void *const out[], void *scratch)
 {
-    const int64_t n = pl_shape_count(&s->in[0]), tables = count_lists(&s->in[0]),
-                  places = pl_shape_count(&s->out[0]) / tables;
+    const int64_t n = pl_shape_count(&s->shape[0]), tables = count_lists(&s->shape[0]),
+                  places = pl_shape_count(pl_share_out(s, 0)) / tables;
     (void)state;
 #pragma omp parallel for num_threads(env->n_threads) if (tables > 1 && n > PL_LOOPS_SERIAL)
     for (int64_t t = 0; t < tables; t++) {
@@ -176,12 +176,12 @@ void pl_coalesce_run(const pl_share *s, const pl_kernel_env *env, void *state,
 {
     const pl_node *n = s->node;
     const pl_looked_up x = pl_kernels_looked_up(s, 0, 3, 2);
-    const int64_t all = pl_shape_count(&s->in[0]), tables = x.tables;
+    const int64_t all = pl_shape_count(&s->shape[0]), tables = x.tables;
     (void)state;
 #pragma omp parallel for num_threads(env->n_threads) if (tables > 1 && all * x.h > PL_LOOPS_SERIAL)
     for (int64_t t = 0; t < tables; t++) {
         const sums a = { .x = { n->in[0]->type, in[0], all, t, tables, x.inner },
-                         .m = pl_shape_count(&s->in[1]) / tables,
+                         .m = pl_shape_count(&s->shape[1]) / tables,
                          .h = x.h,
                          .bag = x.bag,
                          .type = n->in[1]->type,
@@ -248,9 +248,9 @@ static update begin(const pl_share *s, const void *const in[], void *const out[]
                  .g = in[ROWS],
                  .w = out[0],
                  .rows = s->factor[pl_sig_find(n->sig, 'v')],
-                 .n = pl_shape_count(&s->in[IDS]),
-                 .each = s->in[IDS].dim[s->in[IDS].rank - 1],
-                 .h = pl_shape_count(&s->in[ROWS]) / pl_shape_count(&s->in[IDS]),
+                 .n = pl_shape_count(&s->shape[IDS]),
+                 .each = s->shape[IDS].dim[s->shape[IDS].rank - 1],
+                 .h = pl_shape_count(&s->shape[ROWS]) / pl_shape_count(&s->shape[IDS]),
                  .lr = *(const float *)in[lr],
                  .scale = *(const float *)in[scale] };
     if (n->op != &pl_op_rowwise_adagrad_rows) u.decay = (float)pl_node_real(n, "decay", 0);
@@ -388,7 +388,7 @@ void pl_rowwise_adagrad_run(const pl_share *s, const pl_kernel_env *env, void *s
 {
     const double eps = pl_node_real(s->node, "eps", 0),
                  lr = (double)*(const float *)in[3] * (double)*(const float *)in[4];
-    const int64_t rows = pl_shape_count(&s->in[2]), h = pl_shape_count(&s->in[0]) / rows;
+    const int64_t rows = pl_shape_count(&s->shape[2]), h = pl_shape_count(&s->shape[0]) / rows;
     const float *g = in[1], *sum = in[2];
     float *w = out[0];
     (void)state, (void)scratch;

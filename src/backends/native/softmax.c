@@ -17,12 +17,12 @@ bool pl_softmax_make(const pl_share *s, const pl_kernel_env *env, void **state,
                      int64_t *scratch_bytes, pl_err *err)
 {
     const pl_node *n = s->node;
-    int rank = s->in[0].rank;
-    rows r = { .v = s->in[0].dim[rank - 1], .scale = (float)pl_node_real(n, "scale", 0) };
+    int rank = s->shape[0].rank;
+    rows r = { .v = s->shape[0].dim[rank - 1], .scale = (float)pl_node_real(n, "scale", 0) };
     (void)env;
-    r.n = pl_shape_count(&s->in[0]) / r.v;
+    r.n = pl_shape_count(&s->shape[0]) / r.v;
     if (n->op == &pl_op_softmax && pl_node_int(n, "causal", 0)) {
-        r.q = s->in[0].dim[rank - 2];
+        r.q = s->shape[0].dim[rank - 2];
         r.window = pl_node_int(n, "window", 0);
         r.q0 = s->factor[n->sig->operand[0].dim[rank - 2].factor[0]].lo;
     }

@@ -42,7 +42,7 @@ bool pl_cholesky_make(const pl_share *s, const pl_kernel_env *env, void **state,
                       int64_t *scratch_bytes, pl_err *err)
 {
     (void)env, (void)state, (void)err;
-    *scratch_bytes = s->in[0].dim[0] * PANEL * (int64_t)sizeof(double);
+    *scratch_bytes = s->shape[0].dim[0] * PANEL * (int64_t)sizeof(double);
     return true;
 }
 
@@ -85,7 +85,7 @@ static void factor_row(const panel *p, int64_t i)
 void pl_cholesky_run(const pl_share *s, const pl_kernel_env *env, void *state,
                      const void *const in[], void *const out[], void *scratch)
 {
-    const int64_t n = s->in[0].dim[0];
+    const int64_t n = s->shape[0].dim[0];
     panel p = { in[0], out[0], n, 0, 0, pl_node_real(s->node, "shift", 0), scratch };
     (void)state;
     for (; p.at < n; p.at += PANEL) {
@@ -104,7 +104,7 @@ bool pl_cholesky_solve_make(const pl_share *s, const pl_kernel_env *env, void **
                             int64_t *scratch_bytes, pl_err *err)
 {
     (void)state, (void)err;
-    *scratch_bytes = env->n_threads * s->in[0].dim[0] * TILE * (int64_t)sizeof(double);
+    *scratch_bytes = env->n_threads * s->shape[0].dim[0] * TILE * (int64_t)sizeof(double);
     return true;
 }
 
@@ -151,7 +151,7 @@ static void solve_rows(const float *l, int64_t n, int64_t from, int64_t to, cons
 void pl_cholesky_solve_run(const pl_share *s, const pl_kernel_env *env, void *state,
                            const void *const in[], void *const out[], void *scratch)
 {
-    const int64_t n = s->in[0].dim[0], rows = pl_shape_count(&s->out[0]) / n;
+    const int64_t n = s->shape[0].dim[0], rows = pl_shape_count(pl_share_out(s, 0)) / n;
     const int64_t each = (rows + env->n_threads - 1) / env->n_threads,
                   part = (each + TILE - 1) / TILE * TILE;
     (void)state;

@@ -80,11 +80,6 @@ static bool find_letters(const pl_share *s, conv *x, pl_err *why)
     return true;
 }
 
-static const pl_shape *shape_of(const pl_share *s, int operand)
-{
-    return operand < s->node->n_in ? &s->in[operand] : &s->out[operand - s->node->n_in];
-}
-
 static dim letter_dim(const pl_share *s, int f, const int64_t step[PL_MAX_FACTORS])
 {
     return f < 0 ? (dim){ 1, 0 } : (dim){ s->factor[f].n, step[f] };
@@ -111,7 +106,7 @@ static bool find_dims(const pl_share *s, conv *x, pl_err *why)
         int o = x->operand[r], batch = x->letter[1 << IMAGE | 1 << RESULT];
         int channel =
             x->letter[r == IMAGE ? 1 << IMAGE | 1 << WEIGHTS : 1 << RESULT | 1 << WEIGHTS];
-        pl_sig_strides(sig, &sig->operand[o], shape_of(s, o), size, step[r]);
+        pl_sig_strides(sig, &sig->operand[o], &s->shape[o], size, step[r]);
         if (r == WEIGHTS) continue;
         x->dim[r][0] = letter_dim(s, batch, step[r]);
         PL_TRY(join_groups(letter_dim(s, x->letter[ALL], step[r]), letter_dim(s, channel, step[r]),
@@ -120,7 +115,7 @@ static bool find_dims(const pl_share *s, conv *x, pl_err *why)
             x->dim[r][2 + w] = letter_dim(s, sig->window[w].position, step[r]);
     }
     const pl_operand *image = &sig->operand[x->operand[IMAGE]];
-    const pl_shape *shape = shape_of(s, x->operand[IMAGE]);
+    const pl_shape *shape = &s->shape[x->operand[IMAGE]];
     pl_shape_strides(shape, plain);
     for (int j = 0; j < image->rank; j++)
         if (image->dim[j].window >= 0)

@@ -169,7 +169,7 @@ void pl_experts_run(const pl_share *s, const pl_kernel_env *env, void *state,
     const experts *x = state;
     const float *w = in[2];
     float *y = out[0];
-    const int64_t all = pl_shape_count(&s->out[0]);
+    const int64_t all = pl_shape_count(pl_share_out(s, 0));
     rows r;
     const int64_t n = sort(s, x, in[1], scratch, &r);
     gather(in[0], x->h, n, r.place, false, r.x, env->n_threads);

@@ -78,7 +78,7 @@ static double flops_per_input(const pl_share *s, const pl_gemm *g)
 {
     double products = (double)g->products * (double)pl_gemm_sums(g);
     return 2 * products * (double)g->m * (double)g->n * (double)g->k /
-           (double)(pl_shape_count(&s->in[0]) + pl_shape_count(&s->in[1]));
+           (double)(pl_shape_count(&s->shape[0]) + pl_shape_count(&s->shape[1]));
 }
 
 bool pl_matmul_accepts(const pl_share *s, const pl_kernel_env *env, pl_err *why)
@@ -123,11 +123,11 @@ static bool make_all(matmul *x, const pl_share *s, const pl_kernel_env *env, int
                      pl_err *err)
 {
     int n = env->n_threads;
-    int64_t out_count = pl_shape_count(&s->out[0]);
+    int64_t out_count = pl_shape_count(pl_share_out(s, 0));
     pl_type out = x->in_type == PL_F32 || x->sum_apart ? PL_F32 : PL_BF16;
     PL_TRY(pl_prim_check(dnnl_engine_create(&x->engine, dnnl_cpu, 0), "engine", err));
     for (int i = 0; i < 2 && x->in_type == PL_F32; i++) {
-        int64_t count = pl_shape_count(&s->in[x->g.swap ? !i : i]);
+        int64_t count = pl_shape_count(&s->shape[x->g.swap ? !i : i]);
         x->at[i] = reserve(bytes, 2 * count);
         PL_TRY(make_round(x, PL_F32, PL_BF16, count, n, &x->round[i], bytes, err));
     }

@@ -21,8 +21,8 @@ static bool describe(const pl_share *s, dnnl_memory_desc_t *from, dnnl_memory_de
     if (t != PL_F32 && t != PL_BF16)
         return pl_err_set(err, PL_EUNSUPPORTED, "moves f32 and bf16, not %s", pl_type_name(t));
     for (int f = 0; f < sig->n_factors; f++) size[f] = s->factor[f].n;
-    pl_sig_strides(sig, &sig->operand[0], &s->in[0], size, in);
-    pl_sig_strides(sig, &sig->operand[1], &s->out[0], size, out);
+    pl_sig_strides(sig, &sig->operand[0], &s->shape[0], size, in);
+    pl_sig_strides(sig, &sig->operand[1], pl_share_out(s, 0), size, out);
     for (int f = 0; f < sig->n_factors; f++) {
         if (size[f] < 1)
             return pl_err_set(err, PL_EUNSUPPORTED, "the share is empty: '%c' has size 0",

@@ -82,8 +82,7 @@ static void narrow(const void *from, void *to, int64_t n, int n_threads)
 
 static int64_t count_of(const pl_share *s, int o)
 {
-    int n_in = s->node->n_in;
-    return pl_shape_count(o < n_in ? &s->in[o] : &s->out[o - n_in]);
+    return pl_shape_count(&s->shape[o]);
 }
 
 static bool is_bf16(const pl_node *n, int o)
@@ -150,7 +149,7 @@ static int64_t copies_bytes(const pl_node *n, const pl_share *s, int f)
 static bool is_outermost(const pl_share *s, int o, int f)
 {
     const pl_operand *x = &s->node->sig->operand[o];
-    const pl_shape *shape = pl_share_shape(s, o);
+    const pl_shape *shape = &s->shape[o];
     for (int j = 0; j < x->rank; j++) {
         if (x->dim[j].window >= 0 && shape->dim[j] != 1) return false;
         for (int k = 0; k < x->dim[j].n; k++) {
@@ -181,7 +180,7 @@ static void add_piece(widened *w, const pl_share *s)
     piece p = { .share = *s };
     for (int f = 0; f < n->sig->n_factors; f++) size[f] = all->factor[f].n;
     for (int o = 0; o < n->n_in + n->n_out; o++) {
-        const pl_shape *shape = pl_share_shape(all, o);
+        const pl_shape *shape = &all->shape[o];
         pl_sig_strides(n->sig, &n->sig->operand[o], shape, size, stride);
         for (int f = 0; f < n->sig->n_factors; f++)
             p.start[o] += stride[f] * (s->factor[f].lo - all->factor[f].lo);

@@ -36,7 +36,7 @@ bool pl_adam_infer(const pl_node *n, pl_sig *sig, pl_err *err)
 
 double pl_adam_flops(const pl_share *s)
 {
-    return 15.0 * (double)pl_shape_count(&s->out[0]);
+    return 15.0 * (double)pl_shape_count(pl_share_out(s, 0));
 }
 
 pl_adam pl_adam_new(const pl_node *n, double lr, double step, double scale, pl_adam_kind kind)

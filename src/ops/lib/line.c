@@ -39,7 +39,7 @@ void pl_line_scatter(const pl_share *s, const void *const in[], void *const out[
     pl_type t = n->out[0]->type;
     int u = pl_sig_find(n->sig, 'u'), v = pl_sig_find(n->sig, 'v');
     pl_walk w = walk_others(s, u, v);
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
+    pl_move_zero(t, out[0], pl_shape_count(pl_share_out(s, 0)));
     for (int64_t i = 0; i < s->factor[v].n; i++) {
         pl_line_taps taps = find(n, i);
         do {

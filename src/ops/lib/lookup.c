@@ -36,7 +36,7 @@ void pl_lookup_take(const pl_share *s, const void *const in[], void *const out[]
     pl_type t = s->node->out[0]->type;
     pl_walk w = pl_walk_new(s, pl_walk_mask(s->node, 2));
     const bool adds = bag_of(s->node) != 0;
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
+    pl_move_zero(t, out[0], pl_shape_count(pl_share_out(s, 0)));
     do {
         const int64_t row = adds ? -1 : pl_lookup_row(&w, in, 1, 0);
         if (adds) pl_type_put(t, out[0], w.at[2], add_bag(s, in, &w));
@@ -47,14 +47,14 @@ void pl_lookup_take(const pl_share *s, const void *const in[], void *const out[]
 double pl_lookup_take_flops(const pl_share *s)
 {
     const uint32_t summed = bag_of(s->node);
-    return summed ? (double)(pl_shape_count(&s->out[0]) * pl_walk_points(s, summed)) : 0;
+    return summed ? (double)(pl_shape_count(pl_share_out(s, 0)) * pl_walk_points(s, summed)) : 0;
 }
 
 void pl_lookup_add(const pl_share *s, const void *const in[], void *const out[])
 {
     pl_type t = s->node->out[0]->type;
     pl_walk w = pl_walk_new(s, pl_walk_mask(s->node, 0) | pl_walk_mask(s->node, 1));
-    pl_move_zero(t, out[0], pl_shape_count(&s->out[0]));
+    pl_move_zero(t, out[0], pl_shape_count(pl_share_out(s, 0)));
     do {
         int64_t row = pl_lookup_row(&w, in, 0, 2), to = w.at[2] + row;
         if (row < 0) continue;

@@ -33,5 +33,5 @@ double pl_rows_scalar(const pl_share *s, const void *const in[], int input)
 
 double pl_rows_flops(const pl_share *s)
 {
-    return 10 * (double)pl_shape_count(&s->in[ROWS]);
+    return 10 * (double)pl_shape_count(&s->shape[ROWS]);
 }

@@ -38,11 +38,11 @@ static pixels find_pixels(const pl_share *s)
     const pl_operand *o = pl_sig_out(s->node->sig, 0);
     int64_t step[PL_MAX_RANK];
     pixels p = { 0 };
-    pl_shape_strides(&s->out[0], step);
+    pl_shape_strides(pl_share_out(s, 0), step);
     for (int j = 0; j < o->rank; j++) {
         if (o->dim[j].window < 0) continue;
         p.dim[p.n].window = o->dim[j].window;
-        p.dim[p.n].size = s->out[0].dim[j];
+        p.dim[p.n].size = pl_share_out(s, 0)->dim[j];
         p.dim[p.n++].step = step[j];
     }
     return p;
