@@ -76,15 +76,12 @@ static bool check_plan(const pl_candidate *k, const pl_plan *whole, const pl_clu
 
 static pl_found *find(const struct row *r, const pl_graph **g, pl_cluster **c, pl_arena *a)
 {
-    pl_found *b;
-    pl_err err = { 0 };
-    EXPECT(pl_cluster_find(r->cluster, a, c, &err), "%s", err.msg);
+    *c = cluster_of(r->cluster, a);
     *g = training_graph(r->model, a);
     pl_plan_request request = request_of("auto", *c, a);
     request.search.memory = r->memory;
     request.told = true;
-    EXPECT(pl_plan_find(&request, *g, a, &b, &err), "%s: %s", r->model, err.msg);
-    return b;
+    return find_plan(&request, *g, a);
 }
 
 /* Of every third, under sanitizers of a few. One of all may differ a little more. */
@@ -171,14 +168,10 @@ static void a_sketch_says_the_same(void **state)
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         pl_arena *a = pl_arena_new("test");
         const pl_graph *g = training_graph(rows[0].model, a);
-        pl_cluster *c;
-        pl_found *sketch, *all;
-        pl_err err = { 0 };
-        EXPECT(pl_cluster_find(rows[0].cluster, a, &c, &err), "%s", err.msg);
-        pl_plan_request r = request_of(layouts[i], c, a);
-        EXPECT(pl_plan_find(&r, g, a, &all, &err), "%s", err.msg);
+        pl_plan_request r = request_of(layouts[i], cluster_of(rows[0].cluster, a), a);
+        const pl_found *all = find_plan(&r, g, a);
         r.sketch = true;
-        EXPECT(pl_plan_find(&r, g, a, &sketch, &err), "%s", err.msg);
+        const pl_found *sketch = find_plan(&r, g, a);
         const pl_forecast *f = &all->take->forecast, *s = &sketch->take->forecast;
         EXPECT(sketch->take->plan->graph->nodes.n < g->nodes.n, "%s: not sketched", layouts[i]);
         EXPECT(is_near(f->step_seconds, s->step_seconds) && f->memory.peak == s->memory.peak,
@@ -206,9 +199,8 @@ static untold *make_untold(const char *model, const char *layout)
 {
     pl_arena *a = pl_arena_new("test");
     untold *u = PL_NEW(a, untold);
-    pl_cluster *c;
+    const pl_cluster *c = cluster_of("2x8xv100", a);
     pl_err err = { 0 };
-    EXPECT(pl_cluster_find("2x8xv100", a, &c, &err), "%s", err.msg);
     u->a = a, u->layout = layout;
     u->g = training_graph(model, a);
     u->request = request_of("auto", c, a);

@@ -1,5 +1,6 @@
 /* The exact search against CBC's branch and cut on the same sums: another method, written by
  * others. */
+#include "support/request.h"
 #include "support/training.h"
 #include "support/search_draw.h"
 #include "../../bench/search/ilp.c" /* the build lists no sources for one test */
@@ -76,10 +77,8 @@ static void test_tables(void **state)
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         pl_arena *a = pl_arena_new("test");
         const pl_graph *g = training_graph(models[i], a);
-        pl_cluster *c;
+        const pl_cluster *c = cluster_of("4xv100", a);
         pl_mesh m[4];
-        pl_err err = { 0 };
-        if (!pl_cluster_find("4xv100", a, &c, &err)) fail_msg("%s", err.msg);
         const pl_speed speed = pl_speed_of(c);
         pl_fold fold = pl_fold_find(g, a);
         assert_true(pl_auto_meshes(c, 1, 1, 4, m) >= 1);

@@ -10,6 +10,7 @@
 #include "program/program.h"
 #include "run/exec.h"
 #include "data/data.h"
+#include "support/rounds.h"
 #include "train/optim.h"
 #include "train/state.h"
 #ifdef PLEAT_HAVE_ONEDNN
@@ -35,18 +36,9 @@
 
 /* -- counting allocations ---------------------------------------------------------------------- */
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
-
 static atomic_long allocations; /* but those that libraries make inside their own calls */
 
-#if !defined(SANITIZED) && defined(__GLIBC__)
+#if !PL_SANITIZED && defined(__GLIBC__)
 #define COUNTS_ALLOCATIONS
 /* oneDNN takes memory, some directly and some by operator new, in every call of dnnl_sgemm and
  * dnnl_primitive_execute, and clang's OpenMP in every parallel region; that is not ours to mend. */

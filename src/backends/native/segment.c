@@ -51,10 +51,9 @@ static bags open_bags(const pl_share *s, const void *const in[])
     const pl_node *n = s->node;
     const parts p = find_parts(n->op);
     const pl_range rows = s->factor[pl_sig_find(n->sig, 'n')];
-    const pl_shape *full = p.full < n->n_in ? &s->shape[p.full] : pl_share_out(s, 0);
     const bool sums = n->op == &pl_op_segment_sum || n->op == &pl_op_segment_sum_grad;
     return (bags){ .n = pl_shape_count(&s->shape[p.begin]),
-                   .h = pl_shape_count(full) / rows.n,
+                   .h = pl_shape_count(&s->shape[p.full]) / rows.n,
                    .rows = rows,
                    .type = n->in[p.begin]->type,
                    .begin = in[p.begin],

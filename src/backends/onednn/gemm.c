@@ -13,9 +13,7 @@ static bool collect_loops(const pl_share *s, nest *x, pl_err *why)
     const pl_sig *sig = s->node->sig;
     int64_t size[PL_MAX_FACTORS] = { 0 }, step[3][PL_MAX_FACTORS];
     for (int f = 0; f < sig->n_factors; f++) size[f] = s->factor[f].n;
-    for (int o = 0; o < 3; o++)
-        pl_sig_strides(sig, &sig->operand[o], o < 2 ? &s->shape[o] : pl_share_out(s, 0), size,
-                       step[o]);
+    for (int o = 0; o < 3; o++) pl_sig_strides(sig, &sig->operand[o], &s->shape[o], size, step[o]);
     for (int f = 0; f < sig->n_factors; f++) {
         int where = 0;
         char letter = sig->factor[f].letter;
